@@ -1,0 +1,16 @@
+# Decides whether the CUDA backend is built. Sets FINESCALE_WITH_CUDA; nothing else needs a CUDA toolkit.
+set(FINESCALE_WITH_CUDA OFF)
+if(NOT FINESCALE_CUDA STREQUAL "OFF")
+  include(CheckLanguage)
+  set(CMAKE_CUDA_ARCHITECTURES OFF)  # set per target
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    enable_language(CUDA)
+    find_package(CUDAToolkit REQUIRED)
+    set(FINESCALE_WITH_CUDA ON)
+  elseif(FINESCALE_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "FINESCALE_CUDA=ON, but no nvcc was found: set CMAKE_CUDA_COMPILER")
+  else()
+    message(STATUS "finescale: no nvcc found, the CUDA backend is not built")
+  endif()
+endif()

@@ -1,0 +1,11 @@
+// Opens the CPU: what it can do, and the executor that its ops run on.
+#pragma once
+
+#include "ops/device_state.h"
+
+namespace finescale::cpu {
+
+// invalid_argument: an unknown cpu_level.
+Result<DeviceState> open_device(const DeviceOptions& options);
+
+}  // namespace finescale::cpu

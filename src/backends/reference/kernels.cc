@@ -1,0 +1,7 @@
+#include "backends/reference/kernels.h"
+
+namespace finescale::reference {
+
+BackendTables tables() { return {}; }
+
+}  // namespace finescale::reference

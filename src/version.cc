@@ -1,0 +1,7 @@
+#include <finescale/version.h>
+
+namespace finescale {
+
+std::string_view library_version() { return kVersion; }
+
+}  // namespace finescale
