@@ -2,7 +2,7 @@
 set(FINESCALE_WITH_CUDA OFF)
 if(NOT FINESCALE_CUDA STREQUAL "OFF")
   include(CheckLanguage)
-  set(CMAKE_CUDA_ARCHITECTURES OFF)  # set per target
+  set(CMAKE_CUDA_ARCHITECTURES OFF)  # set per target: CMake 3.25 refuses names like 100f here
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
     enable_language(CUDA)
@@ -14,3 +14,24 @@ if(NOT FINESCALE_CUDA STREQUAL "OFF")
     message(STATUS "finescale: no nvcc found, the CUDA backend is not built")
   endif()
 endif()
+
+# finescale_cuda_kernels(<name> ARCHITECTURES <90a ...> SOURCES <files>): .cu files of the library, compiled to machine code
+# for these architectures and no others. The arithmetic is the contract's: IEEE operations, no contraction, no flushing.
+# Several architectures in one object are for bodies that do not depend on the architecture.
+function(finescale_cuda_kernels name)
+  cmake_parse_arguments(ARG "" "" "ARCHITECTURES;SOURCES" ${ARGN})
+  list(TRANSFORM ARG_ARCHITECTURES APPEND "-real")
+  add_library(${name} OBJECT ${ARG_SOURCES})
+  set_target_properties(${name} PROPERTIES
+    CUDA_ARCHITECTURES "${ARG_ARCHITECTURES}"
+    CUDA_STANDARD 20
+    CUDA_STANDARD_REQUIRED ON
+    CUDA_EXTENSIONS OFF
+    CUDA_RUNTIME_LIBRARY Static
+    POSITION_INDEPENDENT_CODE ON)
+  target_compile_options(${name} PRIVATE
+    --fmad=false -ftz=false -prec-div=true -prec-sqrt=true
+    "SHELL:-Xcompiler=-ffp-contract=off,-fno-rtti,-Wall,-Wextra")
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_BINARY_DIR}/generated)
+  target_sources(finescale PRIVATE $<TARGET_OBJECTS:${name}>)
+endfunction()
