@@ -27,7 +27,8 @@ struct BasicMatrix {
   std::int64_t batch = 1, rows = 0, cols = 0;
   // In elements, never bytes. 4-bit codes: even row and batch strides. col_stride other than 1 only for f32, f16, bf16.
   std::int64_t row_stride = kPacked, col_stride = 1, batch_stride = kPacked;
-  // In scales; row and column strides of ScaleLayout::linear only. Packed is K-major.
+  // In scales; row and column strides of ScaleLayout::linear only. Packed is K-major; with a row stride of 1 it is
+  // MN-major, the column stride the rows rounded up to 4.
   std::int64_t scale_row_stride = kPacked, scale_col_stride = kPacked, scale_batch_stride = kPacked;
   CodeLayout codes = CodeLayout::row_major;  // a prepared layout keeps the block scales in `data` too
   ScaleLayout scale_layout = ScaleLayout::linear;
@@ -38,10 +39,24 @@ struct BasicMatrix {
   Float* global = nullptr;
 
   template <class B = Byte>
-    requires(!std::is_const_v<B>)
-  operator BasicMatrix<const B, const Float>() const {
-    return {format, batch, rows, cols, row_stride, col_stride, batch_stride, scale_row_stride, scale_col_stride, scale_batch_stride,
-            codes, scale_layout, global_kind, alignment, data, scales, global};
+  requires(!std::is_const_v<B>) operator BasicMatrix<const B, const Float>() const {
+    return {format,
+            batch,
+            rows,
+            cols,
+            row_stride,
+            col_stride,
+            batch_stride,
+            scale_row_stride,
+            scale_col_stride,
+            scale_batch_stride,
+            codes,
+            scale_layout,
+            global_kind,
+            alignment,
+            data,
+            scales,
+            global};
   }
 
   // Blocks along the columns and along the rows of one batch.
@@ -58,12 +73,15 @@ static_assert(std::is_trivially_copyable_v<Matrix> && std::is_standard_layout_v<
 template <class Byte, class Float>
 FINESCALE_HD constexpr BasicMatrix<Byte, Float> with_strides(BasicMatrix<Byte, Float> matrix) {
   const std::int64_t codes_per_byte = bits(matrix.format.element) == 4 ? 2 : 1;
-  if (matrix.row_stride == kPacked) matrix.row_stride = round_up(matrix.cols, codes_per_byte);
+  if (matrix.row_stride == kPacked) matrix.row_stride = round_up(linear_extent(1, matrix.cols, 0, matrix.col_stride), codes_per_byte);
   if (matrix.batch_stride == kPacked) {
     matrix.batch_stride = round_up(linear_extent(matrix.rows, matrix.cols, matrix.row_stride, matrix.col_stride), codes_per_byte);
   }
-  if (matrix.scale_col_stride == kPacked) matrix.scale_col_stride = 1;
-  if (matrix.scale_row_stride == kPacked) matrix.scale_row_stride = matrix.scale_cols();
+  if (matrix.scale_col_stride == kPacked) {
+    const bool mn_major = matrix.scale_row_stride == 1 && matrix.scale_cols() > 1;
+    matrix.scale_col_stride = mn_major ? round_up(matrix.scale_rows(), 4) : 1;
+  }
+  if (matrix.scale_row_stride == kPacked) matrix.scale_row_stride = linear_extent(1, matrix.scale_cols(), 0, matrix.scale_col_stride);
   if (matrix.scale_batch_stride == kPacked) {
     matrix.scale_batch_stride =
         matrix.scale_layout == ScaleLayout::linear

@@ -30,11 +30,16 @@ struct LayoutList {
 
 using PreparedLayouts = LayoutList<Panel16>;
 
+// No prepared layout takes more bytes than kPreparedBytes (rows + kPreparedPadding) (cols + kPreparedPadding) a batch.
+inline constexpr std::int64_t kPreparedBytes = 8, kPreparedPadding = 4096;
+
 FINESCALE_HD constexpr bool is_prepared(CodeLayout layout) { return layout >= CodeLayout::first_prepared; }
 FINESCALE_HD constexpr bool is_tiled(ScaleLayout layout) { return layout != ScaleLayout::linear; }
 
 constexpr std::string_view layout_name(CodeLayout layout) {
-  std::string_view name = layout == CodeLayout::row_major ? "row_major" : layout == CodeLayout::high_nibble_first ? "high_nibble_first" : "unknown";
+  std::string_view name = layout == CodeLayout::row_major           ? "row_major"
+                          : layout == CodeLayout::high_nibble_first ? "high_nibble_first"
+                                                                    : "unknown";
   PreparedLayouts::for_each([&](auto prepared) {
     if (static_cast<std::uint32_t>(layout) == prepared.kId) name = prepared.kName;
   });
