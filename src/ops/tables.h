@@ -13,12 +13,12 @@
 namespace finescale {
 
 struct BackendTables {
-  std::span<const Kernel<QuantizeProblem>> quantize;
-  std::span<const Kernel<DequantizeProblem>> dequantize;
-  std::span<const Kernel<RepackProblem>> repack;
-  std::span<const Kernel<PrepareProblem>> prepare;
-  std::span<const Kernel<GemmProblem>> gemm;
-  std::span<const Kernel<GroupedGemmProblem>> grouped_gemm;
+  std::span<const Kernel<QuantizeProblem>> quantize{};
+  std::span<const Kernel<DequantizeProblem>> dequantize{};
+  std::span<const Kernel<RepackProblem>> repack{};
+  std::span<const Kernel<PrepareProblem>> prepare{};
+  std::span<const Kernel<GemmProblem>> gemm{};
+  std::span<const Kernel<GroupedGemmProblem>> grouped_gemm{};
 };
 
 }  // namespace finescale

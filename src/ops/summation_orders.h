@@ -1,0 +1,11 @@
+// Ids of the summation orders that kernels declare (Accumulation::order): two kernels with equal ids give equal bits for the
+// same row of a problem. One list, so that no id is used twice.
+#pragma once
+
+#include <cstdint>
+
+namespace finescale {
+
+inline constexpr std::int32_t kOrderAscending = 1;  // acc += ((a * sa) * b) * sb for k = 0, 1, 2 ... (the reference)
+
+}  // namespace finescale
