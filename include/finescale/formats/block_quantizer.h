@@ -55,27 +55,6 @@ FINESCALE_HD constexpr float round_up_to_power_of_two(float value) {
   return bits_float(power);
 }
 
-// Explicit mantissa bits of an element.
-FINESCALE_HD constexpr int mantissa_bits(Element element) {
-  switch (element) {
-    case Element::e2m1: return 1;
-    case Element::e5m2: return 2;
-    case Element::e4m3: return 3;
-    case Element::bf16: return 7;
-    case Element::f16: return 10;
-    default: return 23;
-  }
-}
-
-// The power of two of a block by rule, from its finite amax.
-FINESCALE_HD constexpr std::uint32_t power_scale_code(Element element, PowerRule rule, float amax) {
-  if (rule == PowerRule::round_up) return E8M0::encode_round_up(amax / max_value(element));
-  const std::uint32_t carry = rule == PowerRule::even ? 1u << (22 - mantissa_bits(element)) : 0u;
-  const int largest_exponent = static_cast<int>(float_bits(max_value(element)) >> 23) - 127;
-  const int code = static_cast<int>((float_bits(amax) + carry) >> 23) - largest_exponent;
-  return code < 0 ? 0u : static_cast<std::uint32_t>(code);  // at most 255 - 2
-}
-
 // The NaN of a scale encoding, without a sign.
 FINESCALE_HD constexpr std::uint32_t nan_code(Element scale) {
   return scale == Element::e8m0 ? E8M0::kNan : encode(scale, bits_float(0x7FC00000u));
@@ -84,7 +63,7 @@ FINESCALE_HD constexpr std::uint32_t nan_code(Element scale) {
 // enc(amax / (divisor g)) in the block scale's encoding; divisor = E by default, 4 for the second try of four_six.
 FINESCALE_HD constexpr std::uint32_t scale_code_for(const Format& format, const Recipe& recipe, float amax, float divisor, float g) {
   if (!is_finite(amax) || !is_valid_global(format, g)) return nan_code(format.scale);
-  if (format.scale == Element::e8m0) return power_scale_code(format.element, recipe.power, amax);
+  if (format.scale == Element::e8m0) return power_scale_code(recipe.power, format.element, amax);
   const float scale = amax / (divisor * g);
   if (format.scale == Element::f32) return float_bits(recipe.pow2 ? round_up_to_power_of_two(scale) : scale);
   return encode(format.scale, scale);
@@ -167,13 +146,16 @@ FINESCALE_HD constexpr std::uint32_t searched_scale_code(const Format& format, c
   return best;
 }
 
+// The way back: element * block scale, then * g, each rounded once. A NaN has one form, so that bytes agree everywhere.
+FINESCALE_HD constexpr float dequantized_value(float element, float block_scale, float g) {
+  const float value = element * block_scale * g;
+  return is_nan(value) ? bits_float(0x7FC00000u) : value;
+}
+
 static_assert(float_bits(global_scale(kNvfp4, 1.0f)) == 0x39C30C31u && global_scale(kNvfp4, 0.0f) == 1.0f);
 static_assert(float_bits(global_scale(kNvfp4, 3.0f)) == 0x3A924925u);
 static_assert(block_scale_code(kNvfp4, Recipe{}, 3.0f, 1.0f) == 0x30 && block_scale_code(kNvfp4, Recipe{}, 4000.0f, 1.0f) == 0x7E);
 static_assert(element_code(kNvfp4, Recipe{}, -0.375f, 0.5f, 1.0f) == 0xA && element_code(kNvfp4, Recipe{}, -1.0f, 0.0f, 1.0f) == 0);
-static_assert(power_scale_code(Element::e2m1, PowerRule::ocp_floor, 7.0f) == 127 &&
-              power_scale_code(Element::e2m1, PowerRule::even, 7.0f) == 128 &&
-              power_scale_code(Element::e2m1, PowerRule::round_up, 6.0f) == 127);
 static_assert(round_up_to_power_of_two(0x1.8p-148f) == 0x1p-147f && round_up_to_power_of_two(3.0f) == 4.0f &&
               round_up_to_power_of_two(4.0f) == 4.0f);
 
