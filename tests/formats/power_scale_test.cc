@@ -82,7 +82,7 @@ TEST(PowerScale, follows_each_rule_at_every_exponent) {
         ASSERT_EQ(power_scale_code(PowerRule::even, mx.element, amax), static_cast<std::uint32_t>(even_code)) << std::hexfloat << amax;
         const std::uint32_t up = power_scale_code(PowerRule::round_up, mx.element, amax);
         ASSERT_EQ(up, E8M0::encode_round_up(amax / static_cast<float>(mx.largest)));
-        if (amax / mx.largest < 0x1p-126) continue;  // the quotient is not exact to half an ulp
+        if (amax / mx.largest < 0x1p-126) continue;                               // the quotient is not exact to half an ulp
         ASSERT_LE(amax, mx.largest * E8M0::decode(up)) << std::hexfloat << amax;  // nothing saturates
         ASSERT_TRUE(up == 0 || amax > mx.largest * E8M0::decode(up) / 2) << std::hexfloat << amax;
       }
