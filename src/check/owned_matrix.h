@@ -20,6 +20,9 @@ class GuardedBuffer {
   std::byte* data() const { return bytes_ == 0 ? nullptr : memory_.get() + kGuard; }
   std::int64_t bytes() const { return bytes_; }
   bool guards_intact() const;
+  // All of it, guard zones included: what travels to a device and back.
+  std::byte* region() const { return memory_.get(); }
+  std::int64_t region_bytes() const { return bytes_ == 0 ? 0 : round_up(bytes_, kGuard) + 2 * kGuard; }
 
  private:
   static constexpr std::int64_t kGuard = 256;
