@@ -22,7 +22,7 @@ Status gemm_run(const GemmProblem& problem, const Choice&, const Execution& exec
   };
   const auto scale_row = [](std::int64_t, std::int64_t row) { return row; };
   zero_scale_tiles(problem.d, problem.d.scale_rows());
-  write_output(problem.d, reinterpret_cast<float*>(execution.workspace.scratch), value, scale_row);
+  write_output(problem.d, problem.recipe, reinterpret_cast<float*>(execution.workspace.scratch), value, scale_row);
   return {};
 }
 

@@ -72,7 +72,7 @@ Status grouped_gemm_run(const GroupedGemmProblem& problem, const Choice&, const 
   };
   const auto scale_row = [&](std::int64_t batch, std::int64_t row) { return scale_row_of_output(problem, batch, row); };
   zero_scale_tiles(problem.gemm.d, scale_tile_rows(problem));
-  write_output(problem.gemm.d, reinterpret_cast<float*>(execution.workspace.scratch), value, scale_row);
+  write_output(problem.gemm.d, problem.gemm.recipe, reinterpret_cast<float*>(execution.workspace.scratch), value, scale_row);
   return {};
 }
 

@@ -25,7 +25,7 @@ struct OutputBlock {
 
 // value(batch, row, col) is the FP32 value of an output.
 template <class Value>
-void quantize_output_block(const MutableMatrix& d, const OutputBlock& block, float* values, const Value& value) {
+void quantize_output_block(const MutableMatrix& d, const Recipe& recipe, const OutputBlock& block, float* values, const Value& value) {
   float amax = 0.0f;
   for (std::int64_t r = 0; r < block.rows; ++r) {
     for (std::int64_t c = 0; c < block.cols; ++c) {
@@ -35,8 +35,8 @@ void quantize_output_block(const MutableMatrix& d, const OutputBlock& block, flo
     }
   }
   const float g = global_at(d, block.batch, block.row);
-  const std::uint32_t scale = block_scale_code(d.format, Recipe{}, amax, g);
-  const BlockQuantizer quantizer = block_quantizer(d.format, Recipe{}, scale, g);
+  const std::uint32_t scale = block_scale_code(d.format, recipe, amax, g);
+  const BlockQuantizer quantizer = block_quantizer(d.format, recipe, scale, g);
   if (d.format.has_scales() && block.scale_row >= 0) set_scale_code(d, block.batch, block.scale_row, block.col, scale);
   for (std::int64_t r = 0; r < block.rows; ++r) {
     for (std::int64_t c = 0; c < block.cols; ++c) {
@@ -47,7 +47,7 @@ void quantize_output_block(const MutableMatrix& d, const OutputBlock& block, flo
 
 // value as above; scale_row(batch, row) gives OutputBlock::scale_row. `values` is scratch of output_scratch_bytes.
 template <class Value, class ScaleRow>
-void write_output(const MutableMatrix& d, float* values, const Value& value, const ScaleRow& scale_row) {
+void write_output(const MutableMatrix& d, const Recipe& recipe, float* values, const Value& value, const ScaleRow& scale_row) {
   const std::int64_t block_rows = d.format.block_rows, block_cols = d.format.block_cols;
   for (std::int64_t b = 0; b < d.batch; ++b) {
     for (std::int64_t m = 0; m < d.rows; m += block_rows) {
@@ -56,7 +56,7 @@ void write_output(const MutableMatrix& d, float* values, const Value& value, con
           store_plain(d, b, m, n, value(b, m, n));
         } else {
           const OutputBlock block{b, m, n, std::min(block_rows, d.rows - m), std::min(block_cols, d.cols - n), scale_row(b, m)};
-          quantize_output_block(d, block, values, value);
+          quantize_output_block(d, recipe, block, values, value);
         }
       }
     }
