@@ -1,7 +1,54 @@
 #include "backends/cpu/kernels.h"
 
-namespace finescale::cpu {
+#include "backends/cpu/gemm.h"
+#include "ops/summation_orders.h"
 
-BackendTables tables() { return {}; }
+namespace finescale::cpu {
+namespace {
+
+constexpr Target kAvx2{.kind = DeviceKind::cpu, .isa = static_cast<std::uint64_t>(Isa::avx2)};
+constexpr Target kAnyCpu{.kind = DeviceKind::cpu};
+
+template <class Problem>
+Accumulation ascending_fma(const Problem&) {
+  return {.order = kOrderAscendingFma};
+}
+template <class Problem>
+Accumulation ascending_products(const Problem&) {
+  return {.order = kOrderAscendingProducts};
+}
+template <class Problem>
+Accumulation unstated(const Problem&) {
+  return {};
+}
+
+template <const Leaves& kLeaves, Method kMethod>
+Status run_gemm(const GemmProblem& problem, const Choice&, const Execution& execution) {
+  return gemm_run(kLeaves, kMethod, problem, execution);
+}
+
+constexpr Kernel<GemmProblem> kGemm[] = {
+    {.name = "gemm_any_any_any_avx2_gemv",
+     .target = kAvx2,
+     .adds = unstated,
+     .supports = gemv_supports,
+     .suits = gemv_suits,
+     .configure = gemm_configure,
+     .run = run_gemm<avx2::kLeaves, Method::gemv>},
+    {.name = "gemm_any_any_any_avx2",
+     .target = kAvx2,
+     .adds = ascending_fma,
+     .configure = gemm_configure,
+     .run = run_gemm<avx2::kLeaves, Method::tiles>},
+    {.name = "gemm_any_any_any_portable",
+     .target = kAnyCpu,
+     .adds = ascending_products,
+     .configure = gemm_configure,
+     .run = run_gemm<portable::kLeaves, Method::tiles>},
+};
+
+}  // namespace
+
+BackendTables tables() { return {.gemm = kGemm}; }
 
 }  // namespace finescale::cpu

@@ -1,17 +1,27 @@
 #include "backends/cpu/open_device.h"
 
+#include "backends/cpu/cpu_info.h"
+#include "backends/cpu/executor.h"
+
+#include <fmt/format.h>
+
 namespace finescale::cpu {
-namespace {
-
-void run_serially(void*, std::int32_t tasks, void (*task)(void*, std::int32_t), void* context) {
-  for (std::int32_t index = 0; index < tasks; ++index) task(context, index);
-}
-
-}  // namespace
 
 Result<DeviceState> open_device(const DeviceOptions& options) {
+  const auto mask = level_mask(options.cpu_level);
+  FINESCALE_TRY(mask);
+  if (options.threads < 0)
+    return invalid_argument(fmt::format("threads = {}: must be 0 (every CPU of the process) or more", options.threads));
   DeviceState state;
-  state.executor = options.executor.run != nullptr ? options.executor : Executor{1, nullptr, run_serially};
+  state.model = cpu_model();
+  state.info.kind = DeviceKind::cpu;
+  state.info.isa = detected_isa() & *mask;
+  state.executor = options.executor;
+  if (state.executor.run == nullptr) {
+    auto pool = std::make_shared<ForkJoinPool>(options.threads > 0 ? options.threads : cpus_of_process());
+    state.executor = pool->executor();
+    state.owned = std::move(pool);
+  }
   state.info.workers = state.executor.workers;
   return state;
 }

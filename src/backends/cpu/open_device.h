@@ -5,7 +5,7 @@
 
 namespace finescale::cpu {
 
-// invalid_argument: an unknown cpu_level.
+// invalid_argument: an unknown cpu_level, a negative number of threads.
 Result<DeviceState> open_device(const DeviceOptions& options);
 
 }  // namespace finescale::cpu

@@ -1,0 +1,70 @@
+#include "backends/cpu/gemm.h"
+
+#include "backends/cpu/finish_rows.h"
+#include "backends/cpu/machine.h"
+#include "backends/cpu/output.h"
+#include "backends/cpu/row_reader.h"
+
+#include <algorithm>
+
+namespace finescale::cpu {
+namespace {
+
+// Rows of all batches, in the order of D.
+struct Cursor {
+  std::int64_t batch = 0, row = 0;
+};
+
+// Fills the strip from the cursor on: whole batches, and of the last one as many whole blocks of rows of D as fit.
+void fill_strip(const GemmProblem& problem, Cursor& cursor, Strip& strip) {
+  const std::int64_t block_rows = std::max<std::int64_t>(problem.d.format.block_rows, 1);
+  strip.row_count = strip.segment_count = 0;
+  while (cursor.batch < problem.d.batch) {
+    const std::int64_t left = problem.d.rows - cursor.row, room = strip.shape.rows - strip.row_count;
+    const std::int64_t count = left <= room ? left : room / block_rows * block_rows;
+    if (count == 0) return;
+    append_segments(strip, strip.row_count, count, cursor.batch);
+    for (std::int64_t i = 0; i < count; ++i, ++cursor.row) {
+      const std::int64_t place = strip.row_count++, b = cursor.batch, m = cursor.row;
+      strip.rows[place] = {b, m, m, b, b, m, m};
+      strip.slot[place] = strip.source[place] = static_cast<std::int32_t>(place);
+    }
+    if (cursor.row == problem.d.rows) cursor = {cursor.batch + 1, 0};
+  }
+}
+
+bool has_gemv(const Matrix& b) { return is_panel(b); }
+
+}  // namespace
+
+Choice gemm_configure(const GemmProblem& problem, const DeviceInfo&) {
+  return {.scratch_bytes = strip_bytes(strip_shape(problem, problem.d.batch * problem.d.rows))};
+}
+
+Status gemm_run(const Leaves& leaves, Method method, const GemmProblem& problem, const Execution& execution) {
+  const IeeeMode mode;
+  zero_scale_padding(problem.d, problem.d.scale_rows());
+  if (problem.d.rows == 0 || problem.d.cols == 0) return {};
+  Strip strip = make_strip(strip_shape(problem, problem.d.batch * problem.d.rows), execution.workspace.scratch);
+  for (Cursor cursor; cursor.batch < problem.d.batch;) {
+    fill_strip(problem, cursor, strip);
+    multiply_strip(leaves, method, problem, strip, execution);
+    finish_strip(leaves, problem, strip, execution);
+  }
+  return {};
+}
+
+Refusal gemv_supports(const GemmProblem& problem, const DeviceInfo&) {
+  if (!has_gemv(problem.b)) return {"B must be prepared as panel16, in a format whose blocks are multiples of 8 columns"};
+  if (problem.epilogue.gate == Gate::second_matrix && !has_gemv(problem.b2)) return {"b2 must be prepared as panel16"};
+  if (problem.batch_invariant) return {"batch_invariant: the order of sums is not that of larger M"};
+  return {};
+}
+
+Refusal gemv_suits(const GemmProblem& problem, const DeviceInfo&) {
+  // Above it the decoded panel of the tile kernel is used often enough to pay.
+  if (problem.a.rows > 2 * kGemvRows) return {"rows of A", problem.a.rows, 2 * kGemvRows};
+  return {};
+}
+
+}  // namespace finescale::cpu

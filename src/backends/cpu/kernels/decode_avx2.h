@@ -1,0 +1,67 @@
+// Codes to FP32 in AVX2 registers, shared by the files of this instruction set. Everything here is in an unnamed namespace and
+// always inlined: no function of an ISA file may be picked up by another file.
+#pragma once
+
+#include "backends/cpu/kernels/leaves.h"
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+namespace finescale::cpu::avx2 {
+
+// Strong entry points that kLeaves (gemm_avx2.cc) names.
+void gemv_panel(const PanelCodes& panel, std::int64_t cols, std::int64_t rows, const float* x, std::int64_t x_stride, float* sums);
+void decode_run(Element element, const unsigned char* row, std::int64_t first, bool high_nibble_first, std::int64_t count, float* out);
+void transpose(const float* in, std::int64_t stride, std::int64_t count, float* out);
+
+namespace {
+
+// Eight codes 0..255, one a lane, to their values. Exact: a normal code's exponent is rebiased by an integer addition; a
+// subnormal one, which that would make an FP32 subnormal (slow on some processors), is an integer times its unit; NaN is set.
+[[gnu::always_inline]] inline __m256 decode_e4m3(__m256i code) {
+  const __m256i magnitude = _mm256_and_si256(code, _mm256_set1_epi32(0x7F));
+  const __m256i sign = _mm256_slli_epi32(_mm256_andnot_si256(_mm256_set1_epi32(0x7F), code), 24);
+  const __m256i normal = _mm256_add_epi32(_mm256_slli_epi32(magnitude, 20), _mm256_set1_epi32(120 << 23));
+  const __m256 subnormal = _mm256_mul_ps(_mm256_cvtepi32_ps(magnitude), _mm256_set1_ps(0x1p-9f));
+  const __m256i is_subnormal = _mm256_cmpgt_epi32(_mm256_set1_epi32(8), magnitude);
+  const __m256i nan = _mm256_and_si256(_mm256_cmpeq_epi32(magnitude, _mm256_set1_epi32(0x7F)), _mm256_set1_epi32(0x7FC00000));
+  const __m256i value = _mm256_blendv_epi8(normal, _mm256_castps_si256(subnormal), is_subnormal);
+  return _mm256_castsi256_ps(_mm256_or_si256(_mm256_or_si256(value, nan), sign));
+}
+
+[[gnu::always_inline]] inline __m256 decode_e5m2(__m256i code) {
+  const __m256i magnitude = _mm256_and_si256(code, _mm256_set1_epi32(0x7F));
+  const __m256i sign = _mm256_slli_epi32(_mm256_andnot_si256(_mm256_set1_epi32(0x7F), code), 24);
+  const __m256i normal = _mm256_add_epi32(_mm256_slli_epi32(magnitude, 21), _mm256_set1_epi32(112 << 23));
+  const __m256 subnormal = _mm256_mul_ps(_mm256_cvtepi32_ps(magnitude), _mm256_set1_ps(0x1p-16f));
+  const __m256i is_subnormal = _mm256_cmpgt_epi32(_mm256_set1_epi32(4), magnitude);
+  const __m256i infinite = _mm256_and_si256(_mm256_cmpgt_epi32(magnitude, _mm256_set1_epi32(0x7B)), _mm256_set1_epi32(0x7F800000));
+  const __m256i nan = _mm256_and_si256(_mm256_cmpgt_epi32(magnitude, _mm256_set1_epi32(0x7C)), _mm256_set1_epi32(0x7FC00000));
+  const __m256i value = _mm256_blendv_epi8(normal, _mm256_castps_si256(subnormal), is_subnormal);
+  // From 0x7C on the exponent field is set to all ones; the mantissa of Inf (0x7C) is zero.
+  return _mm256_castsi256_ps(_mm256_or_si256(_mm256_or_si256(value, infinite), _mm256_or_si256(nan, sign)));
+}
+
+[[gnu::always_inline]] inline __m256 decode8(Element element, __m256i code) {
+  return element == Element::e4m3 ? decode_e4m3(code) : decode_e5m2(code);
+}
+
+// 2^(code - 127): code 0 is the FP32 subnormal 2^-127, code 255 is NaN.
+[[gnu::always_inline]] inline __m256 decode_e8m0(__m256i code) {
+  const __m256i power = _mm256_slli_epi32(code, 23);
+  const __m256i lowest = _mm256_and_si256(_mm256_cmpeq_epi32(code, _mm256_setzero_si256()), _mm256_set1_epi32(0x00400000));
+  const __m256i nan = _mm256_and_si256(_mm256_cmpeq_epi32(code, _mm256_set1_epi32(255)), _mm256_set1_epi32(0x7FC00000));
+  return _mm256_castsi256_ps(_mm256_or_si256(power, _mm256_or_si256(lowest, nan)));
+}
+
+// The block scales of 8 rows.
+[[gnu::always_inline]] inline __m256 load_scales(Element scale, const unsigned char* codes) {
+  if (scale == Element::none) return _mm256_set1_ps(1.0f);
+  if (scale == Element::f32) return _mm256_loadu_ps(reinterpret_cast<const float*>(codes));
+  const __m256i code = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(codes)));
+  return scale == Element::e4m3 ? decode_e4m3(code) : decode_e8m0(code);
+}
+
+}  // namespace
+}  // namespace finescale::cpu::avx2

@@ -1,0 +1,73 @@
+#include "backends/cpu/output.h"
+
+#include "backends/cpu/finish_values.h"
+
+#include <finescale/access.h>
+#include <finescale/finish.h>
+#include <finescale/formats/block_quantizer.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace finescale::cpu {
+namespace {
+
+std::uint16_t to_bf16(float value) {
+  const std::uint32_t word = float_bits(value);
+  return static_cast<std::uint16_t>(is_nan(value) ? BF16::kNan : (word + 0x7FFF + (word >> 16 & 1)) >> 16);
+}
+
+// One block, or without block scales any run of columns.
+void quantize_block(const MutableMatrix& d, const BlockRows& at, std::int64_t first, std::int64_t count, const ValueRun& values) {
+  float run[kRunCols];
+  float amax = 0.0f;
+  const auto each = [&](const auto& visit) {
+    for (std::int64_t r = 0; r < at.rows; ++r) {
+      for (std::int64_t col = first; col < first + count; col += kRunCols) {
+        const std::int64_t n = std::min(kRunCols, first + count - col);
+        values(r, col, n, run);
+        for (std::int64_t i = 0; i < n; ++i) visit(r, col + i, run[i]);
+      }
+    }
+  };
+  if (d.format.has_scales()) each([&](std::int64_t, std::int64_t, float value) { amax = block_amax(amax, value); });
+  const float g = global_at(d, at.batch, at.row);
+  const std::uint32_t scale = block_scale_code(d.format, Recipe{}, amax, g);
+  const BlockQuantizer quantizer = block_quantizer(d.format, Recipe{}, scale, g);
+  if (d.format.has_scales() && at.scale_row >= 0) set_scale_code(d, at.batch, at.scale_row, first, scale);
+  each([&](std::int64_t r, std::int64_t col, float value) { set_code(d, at.batch, at.row + r, col, quantizer.encode(value)); });
+}
+
+}  // namespace
+
+void store_run(const MutableMatrix& d, std::int64_t batch, std::int64_t row, std::int64_t first, std::int64_t count, const float* values) {
+  const auto place = code_place(d, batch, row, first);
+  if (d.col_stride == 1 && d.format.element == Element::f32) {
+    std::memcpy(place.base + place.index * 4, values, static_cast<std::size_t>(count) * 4);
+  } else if (d.col_stride == 1 && d.format.element == Element::bf16) {
+    auto* out = reinterpret_cast<std::uint16_t*>(place.base) + place.index;
+    for (std::int64_t i = 0; i < count; ++i) out[i] = to_bf16(values[i]);
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) store_plain(d, batch, row, first + i, values[i]);
+  }
+}
+
+void zero_scale_padding(const MutableMatrix& d, std::int64_t scale_rows) {
+  if (!d.format.has_scales() || !is_tiled(d.scale_layout)) return;
+  const bool eight = d.scale_layout == ScaleLayout::scale_8x4;
+  const std::int64_t bytes = eight ? scale_8x4_bytes(scale_rows, d.scale_cols()) : scale_128x4_bytes(scale_rows, d.scale_cols());
+  for (std::int64_t b = 0; b < d.batch && bytes != 0; ++b) {
+    std::memset(d.scales + b * d.scale_batch_stride, 0, static_cast<std::size_t>(bytes));
+  }
+}
+
+void quantize_run(const MutableMatrix& d, const BlockRows& at, std::int64_t first, std::int64_t count, const ValueRun& values) {
+  const std::int64_t width = d.format.has_scales() ? d.format.block_cols : count;
+  for (std::int64_t col = first; col < first + count; col += width) {
+    quantize_block(d, at, col, std::min(width, first + count - col), values);
+  }
+  if (first + count != d.cols || bits(d.format.element) != 4 || d.cols % 2 == 0) return;
+  for (std::int64_t r = 0; r < at.rows; ++r) set_code(d, at.batch, at.row + r, d.cols, 0);  // the unused high nibble
+}
+
+}  // namespace finescale::cpu
