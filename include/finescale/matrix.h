@@ -39,7 +39,7 @@ struct BasicMatrix {
   Float* global = nullptr;
 
   template <class B = Byte>
-  requires(!std::is_const_v<B>) operator BasicMatrix<const B, const Float>() const {
+  requires(!std::is_const_v<B>) FINESCALE_HD constexpr operator BasicMatrix<const B, const Float>() const {
     return {format,
             batch,
             rows,
