@@ -1,8 +1,62 @@
+// finescale: the command-line tool. Builds the app from the list of subcommands and exits with what the chosen one says.
+#include "command.h"
+
+#include "finescale_built.h"
+
+#include <finescale/formats/format.h>
 #include <finescale/version.h>
 
 #include <fmt/format.h>
 
-int main() {
-  fmt::print("finescale {}\n", finescale::library_version());
-  return 0;
+#include <exception>
+#include <new>
+#include <string>
+
+namespace finescale::tools {
+namespace {
+
+constexpr AddCommand kCommands[] = {add_info, add_check, add_explain};
+
+std::string version_text() {
+  std::string formats;
+  for (const NamedFormat& row : kFormats) formats += fmt::format(" {}", row.name);
+  return fmt::format("finescale {}\nbackends: reference cpu{}\nformats:{}", library_version(),
+                     built::kCuda ? fmt::format(" cuda ({})", built::kCudaArchitectures) : "", formats);
 }
+
+constexpr const char* kFooter = R"(Start here:
+  finescale info                                       what this machine and this build can do
+  finescale inspect model.safetensors                  what is in a checkpoint, and what looks wrong
+  finescale quantize model.safetensors model-nvfp4.safetensors --format nvfp4
+  finescale check gemm --m 256 --n 1024 --k 1024 --a bf16 --b nvfp4 --d bf16
+  finescale bench gemv --n 4096 --k 4096 --a bf16 --b nvfp4 --d bf16 --cold 512
+  finescale explain gemm --m 256 --n 1024 --k 1024     why each kernel is taken or refused
+
+Exit codes: 0 ok, 1 differences found, 2 usage, 3 files, 4 unsupported, 5 device, 6 internal or out of memory.
+`finescale COMMAND --help` teaches each one.)";
+
+int run(int argc, char** argv) {
+  CLI::App app{"Block-scaled linear algebra: quantize, convert, multiply, and prove what was computed.", "finescale"};
+  Exit exit = Exit::ok;
+  app.set_version_flag("--version", version_text(), "Print the version and what is built in");
+  app.footer(kFooter);
+  app.require_subcommand(1);
+  for (const AddCommand add : kCommands) add(app, exit);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const bool asked_for_text = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success);
+    app.exit(error);
+    return static_cast<int>(asked_for_text ? Exit::ok : Exit::usage);
+  } catch (const std::bad_alloc&) {
+    return static_cast<int>(fail(out_of_memory("out of memory")));
+  } catch (const std::exception& error) {
+    return static_cast<int>(fail(internal_error(fmt::format("internal error: {}", error.what()))));
+  }
+  return static_cast<int>(exit);
+}
+
+}  // namespace
+}  // namespace finescale::tools
+
+int main(int argc, char** argv) { return finescale::tools::run(argc, argv); }
