@@ -1,5 +1,5 @@
 // Activations, and the exp, tanh and erf under them: fixed sequences of FP32 operations, each rounded once to nearest
-// even, none fused. The same bits on every host and device, where the compiler keeps to the contract's arithmetic
+// even, none fused. The same bits on every host and device, where the compiler keeps to IEEE arithmetic
 // (-ffp-contract=off; nvcc --fmad=false -ftz=false -prec-div=true). No call to a mathematics library.
 //
 //   gelu_tanh(z) = z/2 (1 + tanh(sqrt(2/pi) (z + 0.044715 z^3)))    silu(z)  = z / (1 + exp(-z))

@@ -123,7 +123,7 @@ TEST_P(ElementTest, stochastic_takes_the_upper_code_for_exactly_its_share_of_wor
 
 INSTANTIATE_TEST_SUITE_P(Formats, ElementTest, testing::ValuesIn(kEncodings), [](const auto& row) { return std::string(row.param.name); });
 
-// Contract B1.1: codes at the seven midpoints, 0.25 0.75 1.25 1.75 2.5 3.5 5.
+// Codes at the seven midpoints, 0.25 0.75 1.25 1.75 2.5 3.5 5.
 TEST(E2m1, rounds_midpoints_by_rule) {
   constexpr float kTies[] = {0.25f, 0.75f, 1.25f, 1.75f, 2.5f, 3.5f, 5.0f};
   constexpr std::uint32_t kEven[] = {0, 2, 2, 4, 4, 6, 6}, kToZero[] = {0, 1, 2, 3, 4, 5, 6}, kAway[] = {1, 2, 3, 4, 5, 6, 7};
@@ -150,7 +150,7 @@ TEST(E2m1, saturates_and_keeps_the_sign_of_small_negatives) {
   EXPECT_EQ(E2M1::encode(bits_float(0xFFC00000u)), 7u);
 }
 
-TEST(E4m3, golden_codes) {  // contract B13
+TEST(E4m3, golden_codes) {
   constexpr struct {
     float x;
     std::uint32_t code;

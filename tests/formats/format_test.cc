@@ -1,4 +1,4 @@
-// The list of formats: contract A1's table, names that find their format, one way to a type.
+// The list of formats: the table of docs/formats.md, names that find their format, one way to a type.
 #include <finescale/formats/format.h>
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace finescale {
 namespace {
 
-TEST(Formats, mean_what_the_contract_says) {
+TEST(Formats, mean_what_the_table_says) {
   constexpr struct {
     std::string_view name;
     Element element, scale;

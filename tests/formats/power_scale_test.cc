@@ -1,4 +1,4 @@
-// E8M0: every code, rounding up at every exponent, and the three rules from amax to a scale (contract A2, B1.3).
+// E8M0: every code, rounding up at every exponent, and the three rules from amax to a scale (docs/formats.md).
 #include <finescale/formats/element.h>
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Tiled scale layouts: golden offsets and sizes (contract B13), a second description of the tile, and that each map hands
+// Tiled scale layouts: golden offsets and sizes, a second description of the tile, and that each map hands
 // out every slot at most once and inside its bytes.
 #include <finescale/layouts/scale_tiles.h>
 
@@ -82,7 +82,7 @@ TEST(Scale128x4PerGroup, is_a_bijection) {
     Occupancy slots(scale_128x4_bytes(padded_rows, cols));
     std::int64_t start = 0;
     for (const std::int64_t rows : kGroups) {
-      const std::int64_t start_byte = start * round_up(cols, 4);  // contract B2.4
+      const std::int64_t start_byte = start * round_up(cols, 4);
       for (std::int64_t row = 0; row < rows; ++row) {
         for (std::int64_t col = 0; col < cols; ++col) {
           const std::int64_t offset = scale_128x4_offset(start + row, col, cols);

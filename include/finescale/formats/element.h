@@ -119,7 +119,7 @@ struct E8M0 {
     return bits_float(code == 0 ? 0x00400000u : code << 23);  // 2^-127 is an FP32 subnormal
   }
 
-  // The smallest power of two >= |value| (contract B1.3): 0 and anything up to 2^-127 give code 0, the rest caps at 254.
+  // The smallest power of two >= |value|: 0 and anything up to 2^-127 give code 0, the rest caps at 254.
   FINESCALE_HD static constexpr std::uint32_t encode_round_up(float value) {
     if (is_nan(value)) return kNan;
     const std::uint32_t bits = float_bits(value) & 0x7FFFFFFFu;
@@ -188,7 +188,7 @@ FINESCALE_HD constexpr std::uint32_t encode(Element element, float value, Roundi
   return visit_element(element, [=](auto encoding) { return decltype(encoding)::encode(value, rounding, random); });
 }
 
-// The E8M0 scale of a block of `element` codes whose largest finite magnitude is amax (contract A2). With emax the
+// The E8M0 scale of a block of `element` codes whose largest finite magnitude is amax (docs/formats.md). With emax the
 // exponent of the largest element and exponent() the biased exponent field of an FP32 number:
 //   round_up:  the smallest power of two >= fp32(amax / max_value(element))
 //   ocp_floor: exponent(amax) - emax

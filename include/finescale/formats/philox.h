@@ -35,7 +35,7 @@ FINESCALE_HD constexpr PhiloxWords philox4x32_10(PhiloxWords counter, PhiloxKey 
   return {{x0, x1, x2, x3}};
 }
 
-// The random word of one element (contract A2): key = seed, counter = element / 4, word = element % 4.
+// The random word of one element (docs/formats.md): key = seed, counter = element / 4, word = element % 4.
 // `element` is the logical index, (batch * rows + row) * cols + col; low words first.
 FINESCALE_HD constexpr std::uint32_t philox_word(std::uint64_t seed, std::uint64_t element) {
   const std::uint64_t counter = element / 4;
