@@ -36,8 +36,8 @@ class Checkpoint {
   // In the order of the shards, then of their bytes.
   const std::vector<Tensor>& tensors() const { return tensors_; }
   const Tensor* find(std::string_view name) const;
-  // The memory of the tensor's pages may be used for something else; see MappedFile::release.
-  void release(const Tensor& tensor) const { files_[tensor.shard].release(tensor.bytes); }
+  // The memory of a part of the tensor may be used for something else; see MappedFile::release.
+  void release(const Tensor& tensor, std::span<const std::byte> part) const { files_[tensor.shard].release(part); }
 
   std::size_t shard_count() const { return files_.size(); }
   // File name of a shard, without folder.

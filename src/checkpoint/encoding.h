@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace finescale::checkpoint {
@@ -71,7 +72,7 @@ struct Encoding {
   std::string (*modelopt_config)(const QuantizedModules& modules);
 };
 
-std::span<const Encoding> encodings();
+std::span<const Encoding* const> encodings();
 // Null where there is none of that name.
 const Encoding* find_encoding(std::string_view name);
 // "modelopt, compressed_tensors"
@@ -88,6 +89,7 @@ struct Recognition {
   std::vector<QuantizedWeight> weights;
   std::vector<UnreadTensor> unread;
   std::vector<std::string> notes;
+  std::unordered_map<const Tensor*, std::size_t> parts;  // tensor -> index of the weight that it is a part of
 
   // The weight that `tensor` is a part of, or null.
   const QuantizedWeight* weight_of(const Tensor& tensor) const;
