@@ -1,5 +1,6 @@
 #include "check/arguments.h"
 
+#include "check/owned_matrix.h"
 #include "ops/validate.h"
 
 #include <finescale/routing.h>
@@ -22,7 +23,7 @@ Status require_readable(std::string_view name, const Matrix& matrix) {
     FINESCALE_TRY(require_pointer(name, "data", matrix.data));
     if (matrix.format.has_scales() && !is_prepared(matrix.codes)) FINESCALE_TRY(require_pointer(name, "scales", matrix.scales));
   }
-  return matrix.global_kind == GlobalScale::none ? Status{} : require_pointer(name, "global", matrix.global);
+  return global_count(matrix) == 0 ? Status{} : require_pointer(name, "global", matrix.global);
 }
 
 Status check_pointers_of(const GemmProblem& problem) {

@@ -34,19 +34,12 @@ Status check_global(std::string_view name, const Matrix& m) {
 
 bool is_empty(const Matrix& m) { return m.absent() || m.batch == 0 || m.rows == 0 || m.cols == 0; }
 
+// Codes and block scales. Repack and prepare leave global scales alone; the other ops read or write them even for K = 0.
 Status check_operand(std::string_view name, const Matrix& m) {
   if (is_empty(m)) return {};
   FINESCALE_TRY(check_pointer(name, "data", m.data, m.alignment, "its promised alignment"));
-  if (m.format.has_scales() && !is_prepared(m.codes)) {
-    FINESCALE_TRY(check_pointer(name, "scales", m.scales, m.alignment, "its promised alignment"));
-  }
-  return check_global(name, m);
-}
-
-// Repack and prepare leave global scales alone.
-Matrix without_global(Matrix m) {
-  m.global_kind = GlobalScale::none;
-  return m;
+  if (!m.format.has_scales() || is_prepared(m.codes)) return {};
+  return check_pointer(name, "scales", m.scales, m.alignment, "its promised alignment");
 }
 
 // Given global scales of a matrix that is quantized, in host memory.
@@ -77,10 +70,10 @@ Status check_aliases(const std::string& prefix, const GemmProblem& p) {
 // Nothing is read or written where D has no elements.
 Status check_product(const std::string& prefix, const GemmProblem& p, const Device& device) {
   if (is_empty(p.d)) return {};
-  FINESCALE_TRY(check_operand(prefix + "a", p.a));
-  FINESCALE_TRY(check_operand(prefix + "b", p.b));
-  FINESCALE_TRY(check_operand(prefix + "b2", p.b2));
-  FINESCALE_TRY(check_operand(prefix + "d", p.d));
+  for (const auto& [name, m] : {std::pair<const char*, Matrix>{"a", p.a}, {"b", p.b}, {"b2", p.b2}, {"d", p.d}}) {
+    FINESCALE_TRY(check_operand(prefix + name, m));
+    FINESCALE_TRY(check_global(prefix + name, m));
+  }
   FINESCALE_TRY(check_operand(prefix + "epilogue.bias", p.epilogue.bias));
   if (p.epilogue.beta != 0.0f) FINESCALE_TRY(check_operand(prefix + "epilogue.residual", p.epilogue.residual));
   FINESCALE_TRY(check_aliases(prefix, p));
@@ -103,17 +96,18 @@ Status check_pointers(const QuantizeProblem& p, const Device& device) {
 
 Status check_pointers(const DequantizeProblem& p, const Device&) {
   FINESCALE_TRY(check_operand("from", p.from));
+  if (!is_empty(p.from)) FINESCALE_TRY(check_global("from", p.from));
   return check_operand("to", p.to);
 }
 
 Status check_pointers(const RepackProblem& p, const Device&) {
-  FINESCALE_TRY(check_operand("from", without_global(p.from)));
-  return check_operand("to", without_global(p.to));
+  FINESCALE_TRY(check_operand("from", p.from));
+  return check_operand("to", p.to);
 }
 
 Status check_pointers(const PrepareProblem& p, const Device&) {
-  FINESCALE_TRY(check_operand("from", without_global(p.from)));
-  return check_operand("to", without_global(p.to));
+  FINESCALE_TRY(check_operand("from", p.from));
+  return check_operand("to", p.to);
 }
 
 Status check_pointers(const GemmProblem& p, const Device& device) { return check_product("", p, device); }

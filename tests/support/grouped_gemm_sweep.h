@@ -1,0 +1,140 @@
+// grouped_gemm, swept: kinds of routing x sizes x formats x epilogues. Each row of a device is judged by the oracle at its own
+// bound; rows of one summation order must agree bit by bit, and so must two runs.
+#pragma once
+
+#include "support/gemm_sweep.h"
+#include "support/grouped_gemm_case.h"
+
+#include <map>
+#include <vector>
+
+namespace finescale::test {
+
+inline Result<OwnedMatrix> run_case(const GroupedCase& c, const Kernel<GroupedGemmProblem>& kernel, const Device& device) {
+  const GroupedGemmProblem tags = grouped_tags(c);
+  auto placed = place(device, make_grouped_operands(c, tags, device));
+  FINESCALE_TRY(placed);
+  FINESCALE_TRY(run_kernel(kernel, grouped_problem(tags, *placed), device));
+  FINESCALE_TRY(placed->gemm.d.fetch(device));
+  return std::move(placed->gemm.d).release();
+}
+
+inline void expect_only_elements_written(const GroupedCase& c, const OwnedMatrix& d) {
+  const bool per_group = d.view().format.has_scales() && d.view().scale_layout == ScaleLayout::scale_128x4_per_group;
+  if (!per_group) return expect_only_elements_written(d);
+  expect_only_elements_written(d, padded_rows_of(c, d.view().rows, -1), padded_tile_rows(c));
+}
+
+inline void expect_rows_right(const GroupedCase& c, const Device& device, SweepReport& report) {
+  SCOPED_TRACE(c.label());
+  const GroupedGemmProblem tags = grouped_tags(c);
+  const auto host = make_grouped_operands(c, tags, device);
+  const GroupedGemmProblem problem = grouped_problem(tags, host);
+  std::map<std::int32_t, OwnedMatrix> by_order;
+  for_each_kernel(problem, device, report, [&](const Kernel<GroupedGemmProblem>& kernel) {
+    SCOPED_TRACE(std::string(kernel.name));
+    const auto first = run_case(c, kernel, device);
+    auto second = run_case(c, kernel, device);
+    ASSERT_TRUE(first) << first.status().sentence;
+    ASSERT_TRUE(second) << second.status().sentence;
+    expect_same(*first, *second);
+    const Accumulation adds = kernel.adds(with_strides(problem));
+    EXPECT_TRUE(within_bound(problem, first->view(), adds));
+    expect_only_elements_written(c, *first);
+    if (adds.order == 0) return;
+    const auto [same, is_first] = by_order.try_emplace(adds.order);
+    if (is_first) {
+      same->second = std::move(*second);
+    } else {
+      expect_same(same->second, *first);
+    }
+  });
+}
+
+inline void sweep_grouped_gemm(const Device& device, const std::vector<GroupedCase>& cases) {
+  SweepReport report;
+  for (const GroupedCase& c : cases) expect_rows_right(c, device, report);
+  report.finish();
+}
+
+inline constexpr Routing::Kind kRoutingKinds[] = {Routing::Kind::row_groups, Routing::Kind::end_offsets, Routing::Kind::offsets_from_zero,
+                                                  Routing::Kind::counts};
+
+// Sizes on either side of every tile, empty groups first, last and between, no group, no row.
+inline std::vector<GroupedCase> grouped_size_cases() {
+  const std::vector<std::vector<std::int32_t>> kSizes = {
+      {}, {0}, {0, 0, 0}, {1}, {5, 0, 3}, {0, 0, 7, 0}, {1, 1, 1, 1, 1, 1, 1, 1}, {15, 16, 17}, {63, 1, 65}, {128, 2}, {127, 0, 130}};
+  std::vector<GroupedCase> cases;
+  for (const auto& sizes : kSizes) {
+    for (const Routing::Kind kind : kRoutingKinds) {
+      for (const std::int32_t tail : {0, 3}) {
+        GroupedCase c{
+            .gemm = {.a = kBf16, .b = kNvfp4, .n = 19, .k = 50}, .kind = kind, .sizes = sizes, .tail = tail, .shuffled = tail != 0};
+        c.gemm.prepared = cases.size() % 3 == 0;
+        c.gemm.b_global = cases.size() % 2 == 0 ? GlobalScale::per_batch : GlobalScale::none;
+        if (cases.size() % 4 == 1) c.gemm.residual = kF32;
+        cases.push_back(c);
+      }
+    }
+  }
+  return cases;
+}
+
+// Every format of A and B, block-format outputs, scale layouts counted by group, gates and biases of each group.
+inline std::vector<GroupedCase> grouped_format_cases() {
+  std::vector<GroupedCase> cases;
+  const auto add = [&](const GemmCase& gemm, Routing::Kind kind) {
+    cases.push_back({.gemm = gemm, .kind = kind, .sizes = {6, 0, 1, 9}, .tail = 2, .shuffled = cases.size() % 2 == 0});
+  };
+  for (const NamedFormat& a : kFormats) {
+    for (const NamedFormat& b : kFormats) {
+      if (b.format.is_plain()) continue;
+      GemmCase gemm{.a = a.format, .b = b.format, .d = kBf16, .n = 21, .k = 150, .prepared = cases.size() % 2 == 0};
+      gemm.a_global = usual_global(a.format);
+      gemm.b_global = b.format.global ? GlobalScale::per_batch : GlobalScale::none;
+      add(gemm, kRoutingKinds[cases.size() % 4]);
+    }
+  }
+  for (const Routing::Kind kind : kRoutingKinds) {
+    add({.a = kNvfp4, .d = kNvfp4, .n = 35, .k = 32, .d_scales = ScaleLayout::scale_128x4, .d_global = GlobalScale::one}, kind);
+    add({.a = kMxfp8E4m3, .b = kMxfp4, .d = kMxfp8E4m3, .n = 64, .k = 64, .a_scales = ScaleLayout::scale_128x4}, kind);
+    add({.a = kBf16, .d = kBf16, .n = 17, .k = 48, .gate = Gate::halves_gate_first, .activation = Activation::silu, .bias = kF32}, kind);
+    add({.a = kBf16, .d = kF16, .n = 17, .k = 48, .gate = Gate::second_matrix, .activation = Activation::gelu_tanh, .residual = kBf16},
+        kind);
+    add({.a = kF32, .b = kMxfp8E4m3, .n = 18, .k = 40, .strided = true}, kind);
+    if (!has_offsets({.kind = kind})) continue;
+    GemmCase per_group{.a = kNvfp4, .d = kNvfp4, .n = 40, .k = 80};
+    per_group.a_scales = per_group.d_scales = ScaleLayout::scale_128x4_per_group;
+    per_group.a_global = per_group.d_global = GlobalScale::one;
+    cases.push_back({.gemm = per_group, .kind = kind, .sizes = {130, 0, 3, 128}, .tail = 5});
+  }
+  return cases;
+}
+
+// Gathered rows, and weighted sums of them into tokens; a token may be routed to many groups or to none.
+inline std::vector<GroupedCase> grouped_token_cases() {
+  std::vector<GroupedCase> cases;
+  for (const Routing::Kind kind : {Routing::Kind::row_groups, Routing::Kind::end_offsets, Routing::Kind::offsets_from_zero}) {
+    for (const Format& a : {kBf16, kNvfp4, kFp8E4m3Row128}) {
+      for (const std::int64_t tokens : {1, 7, 40}) {
+        GroupedCase c{.gemm = {.a = a, .d = kBf16, .n = 20, .k = 70}, .kind = kind, .sizes = {4, 0, 11, 1}, .tail = 2, .tokens = tokens};
+        c.gemm.a_global = a.global ? GlobalScale::per_row : GlobalScale::none;
+        c.gemm.prepared = tokens == 7;
+        c.shuffled = tokens == 40;
+        cases.push_back(c);
+        c.gemm.gate = Gate::alternating_rows;
+        c.gemm.activation = Activation::silu;
+        c.summed = true;
+        cases.push_back(c);
+        c.weighted = true;
+        c.gemm.bias = kBf16;
+        cases.push_back(c);
+        c.gemm.d = kMxfp8E4m3;
+        cases.push_back(c);
+      }
+    }
+  }
+  return cases;
+}
+
+}  // namespace finescale::test
