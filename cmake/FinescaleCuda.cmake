@@ -24,12 +24,10 @@ function(finescale_cuda_kernels name)
   add_library(${name} OBJECT ${ARG_SOURCES})
   set_target_properties(${name} PROPERTIES
     CUDA_ARCHITECTURES "${ARG_ARCHITECTURES}"
-    CUDA_STANDARD 20
-    CUDA_STANDARD_REQUIRED ON
-    CUDA_EXTENSIONS OFF
     CUDA_RUNTIME_LIBRARY Static
     POSITION_INDEPENDENT_CODE ON)
   target_compile_options(${name} PRIVATE
+    -std=c++20  # CMake 3.25 does not know this dialect of nvcc
     --fmad=false -ftz=false -prec-div=true -prec-sqrt=true
     "SHELL:-Xcompiler=-ffp-contract=off,-fno-rtti,-Wall,-Wextra")
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_BINARY_DIR}/generated)

@@ -37,6 +37,7 @@ constexpr bool any_architecture_runs_on(std::string_view architectures, std::int
 static_assert(architecture_runs_on("80", 86) && !architecture_runs_on("89", 86) && !architecture_runs_on("80", 90));
 static_assert(architecture_runs_on("90a", 90) && !architecture_runs_on("90a", 91));
 static_assert(architecture_runs_on("100f", 103) && !architecture_runs_on("100f", 110) && architecture_runs_on("120f", 121));
-static_assert(any_architecture_runs_on("80;90a;120f", 90) && !any_architecture_runs_on("80;90a;120f", 100) && !any_architecture_runs_on("", 90));
+static_assert(any_architecture_runs_on("80;90a;120f", 90) && !any_architecture_runs_on("80;90a;120f", 100) &&
+              !any_architecture_runs_on("", 90));
 
 }  // namespace finescale::cuda

@@ -13,7 +13,7 @@
 
 namespace finescale::cuda {
 
-// Where a launch goes. Made from an Execution by launch_target(); the device must be current.
+// The caller's stream. The device must be current when something is enqueued on it.
 inline cudaStream_t stream_of(const Execution& execution) { return static_cast<cudaStream_t>(execution.stream); }
 
 template <class... Parameters, class... Arguments>

@@ -1,0 +1,227 @@
+// D[i] = epilogue(A[gather[i]] * B[group(i)]^T); rows of no group are zeros                       (contract A4)
+// summed: D[t] = out(sum over grouped rows i with gather[i] = t, ascending, of weight[i] * act(...))
+//
+// A CTA takes 16 neighbouring grouped rows and forms the product with each group found among them, in ascending order; a row
+// keeps the one of its own group. Sorted rows need one product a tile, rows in any order at most 16. The routing is read on
+// the device only. A block-format D and a weighted sum go through FP32 scratch.
+//
+// Bad routing: a bad id or gather entry makes its own row NaN, a bad offset or count every row; neither is followed.
+#include "backends/cuda/device/multiply_tile.h"
+#include "backends/cuda/generic/output_generic.h"
+#include "backends/cuda/generic/quantize_blocks.h"
+#include "backends/cuda/generic/rows.h"
+#include "backends/cuda/host/launch.h"
+
+#include <finescale/finish.h>
+#include <finescale/routing.h>
+
+#include <limits>
+
+namespace finescale::cuda {
+namespace {
+
+constexpr const char* kName = "grouped_gemm_any_any_any_generic";
+constexpr std::int64_t kNoRow = -3;  // a row of the tile past the last grouped row
+constexpr int kSumThreads = 256;
+
+struct SharedGroupedTile {
+  SharedTile<16, 64> tile;
+  GroupedRow rows[16];
+
+  static constexpr int kRows = 16, kCols = 64;
+
+  // The smallest group above `group` in the tile; negative: none.
+  __device__ std::int64_t group_above(std::int64_t group) const {
+    std::int64_t found = -1;
+    for (int r = 0; r < kRows; ++r) {
+      if (rows[r].group > group && (found < 0 || rows[r].group < found)) found = rows[r].group;
+    }
+    return found;
+  }
+};
+
+// Whether every row must be NaN; all threads of the CTA, each looks at its share of the entries.
+__device__ bool any_bad_entry(const GroupedGemmProblem& problem) {
+  bool bad = false;
+  if (problem.routing.kind != Routing::Kind::row_groups) {
+    for (std::int64_t entry = threadIdx.x; entry < index_entries(problem); entry += blockDim.x) bad = bad || is_bad_entry(problem, entry);
+  }
+  return __syncthreads_or(bad) != 0;
+}
+
+// Row `row` of `values` where something follows, else D: rounded.
+__device__ void store_row_value(const GroupedGemmProblem& problem, float* values, std::int64_t row, const GroupedRow& at, std::int64_t col,
+                                float value) {
+  if (values != nullptr) {
+    values[row * problem.gemm.d.cols + col] = value;
+  } else {
+    store_plain(problem.gemm.d, at.d_batch, at.d_row, col, value);
+  }
+}
+
+// The rows of the tile that belong to `group`: their value from the sums. group negative: zeros or NaN for the rows of none.
+__device__ void finish_rows(const GroupedGemmProblem& problem, const SharedGroupedTile& shared, float* values, std::int64_t first_row,
+                            std::int64_t first_col, bool real, std::int64_t group) {
+#pragma unroll 1
+  for (int item = static_cast<int>(threadIdx.x); item < SharedGroupedTile::kRows * SharedGroupedTile::kCols; item += kTileThreads) {
+    const int r = item / SharedGroupedTile::kCols, c = item % SharedGroupedTile::kCols;
+    const GroupedRow& at = shared.rows[r];
+    const std::int64_t col = first_col + c;
+    if (col >= problem.gemm.d.cols || at.group == kNoRow || (real ? at.group != group : at.group >= 0)) continue;
+    float value = at.group == kBadGroup ? bits_float(0x7FC00000u) : 0.0f;
+    if (real) {
+      const OutputIndex index{at.d_batch, at.d_row, col, at.a_batch, at.a_row, group};
+      const float acc = shared.tile.acc[r][c], acc_up = shared.tile.acc_up[r][c];
+      value =
+          is_summed(problem.routing) ? finish_activation(problem.gemm, index, acc, acc_up) : finish_value(problem.gemm, index, acc, acc_up);
+    }
+    store_row_value(problem, values, first_row + r, at, col, value);
+  }
+}
+
+// values: grouped rows x N FP32, where D is a block format or rows are summed; else null.
+__global__ void __launch_bounds__(kTileThreads)
+    grouped_gemm_tiles(const __grid_constant__ GroupedGemmProblem problem, float* values, std::int64_t tiles) {
+  __shared__ SharedGroupedTile shared;
+  constexpr int kRows = SharedGroupedTile::kRows, kCols = SharedGroupedTile::kCols;
+  const std::int64_t rows = grouped_rows(problem), col_tiles = ceil_div(problem.gemm.d.cols, kCols);
+  const bool all_bad = any_bad_entry(problem);
+  const int r = static_cast<int>(threadIdx.x);
+#pragma unroll 1
+  for (std::int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+    const std::int64_t first_row = tile / col_tiles * kRows, first_col = tile % col_tiles * kCols;
+    if (r < kRows) {
+      GroupedRow at{.group = kNoRow};
+      if (first_row + r < rows) {
+        at = grouped_row(problem, first_row + r);
+        if (all_bad) at.group = kBadGroup;
+      }
+      shared.rows[r] = at;
+    }
+    __syncthreads();  // the rows of the tile are known
+    finish_rows(problem, shared, values, first_row, first_col, false, kNoGroup);
+#pragma unroll 1
+    for (std::int64_t group = shared.group_above(-1); group >= 0; group = shared.group_above(group)) {
+      if (r < kRows) {
+        const GroupedRow& at = shared.rows[r];
+        RowAddress address{0, -1, -1};
+        if (at.group == group) address = {at.a_batch, at.a_row, scale_row_of(problem, problem.gemm.a, group, at.a_row)};
+        shared.tile.a.rows[r] = address;
+      }
+      multiply_outputs(shared.tile, problem.gemm, group, first_col);
+      finish_rows(problem, shared, values, first_row, first_col, true, group);
+      __syncthreads();  // the sums are read: the next group may overwrite them
+    }
+    __syncthreads();  // the rows are read: the next tile may overwrite them
+  }
+}
+
+// The grouped rows of `token` among kSumThreads from `first` on, in ascending order, into `list`. Returns how many.
+__device__ int list_rows_of_token(const GroupedGemmProblem& problem, std::int64_t token, std::int64_t first, std::int64_t* list,
+                                  int* warp_counts) {
+  const std::int64_t row = first + threadIdx.x;
+  const bool mine = row < grouped_rows(problem) && problem.routing.gather[row] == token && group_of(problem, row) != kNoGroup;
+  const unsigned mask = __ballot_sync(0xFFFFFFFFu, mine);
+  const int warp = static_cast<int>(threadIdx.x) / kWarp;
+  __syncthreads();  // the list of the rows before is read
+  if (lane() == 0) warp_counts[warp] = __popc(mask);
+  __syncthreads();  // every warp has counted
+  int place = __popc(mask & ((1u << lane()) - 1)), total = 0;
+  for (int w = 0; w < kSumThreads / kWarp; ++w) {
+    if (w < warp) place += warp_counts[w];
+    total += warp_counts[w];
+  }
+  if (mine) list[place] = row;
+  __syncthreads();  // the list is complete
+  return total;
+}
+
+// A CTA sums kSumThreads columns of one token. sums: tokens x N FP32, where D is a block format; else null.
+__global__ void __launch_bounds__(kSumThreads)
+    sum_token_rows(const __grid_constant__ GroupedGemmProblem problem, const float* values, float* sums, std::int64_t pieces) {
+  __shared__ std::int64_t list[kSumThreads];
+  __shared__ int warp_counts[kSumThreads / kWarp];
+  const MutableMatrix& d = problem.gemm.d;
+  const std::int64_t col_pieces = ceil_div(d.cols, kSumThreads);
+  const bool all_bad = any_bad_entry(problem);
+  for (std::int64_t piece = blockIdx.x; piece < pieces; piece += gridDim.x) {
+    const std::int64_t token = piece / col_pieces, col = piece % col_pieces * kSumThreads + threadIdx.x;
+    float total = all_bad ? bits_float(0x7FC00000u) : 0.0f;
+    for (std::int64_t first = 0; first < grouped_rows(problem) && !all_bad; first += kSumThreads) {
+      const int count = list_rows_of_token(problem, token, first, list, warp_counts);
+      if (col >= d.cols) continue;
+      for (int i = 0; i < count; ++i) total += weight_of(problem.routing, list[i]) * values[list[i] * d.cols + col];
+    }
+    if (col < d.cols) store_output(d, sums, 0, token, col, total);
+  }
+}
+
+// The rows of scale_128x4_per_group scales that a buffer holds for any routing (storage()).
+std::int64_t most_padded_rows(const GroupedGemmProblem& problem) {
+  const std::int64_t rows = problem.gemm.d.rows;
+  const std::int64_t padded = rows + 127 * std::min(rows, groups_of(problem));
+  return padded - padded % 128;
+}
+
+// Zeros in every scale of the groups' tiles, padding included; NaN in the whole buffer where the routing is bad.
+__global__ void __launch_bounds__(kQuantizeThreads)
+    fill_group_scales(const __grid_constant__ GroupedGemmProblem problem, std::int64_t most_rows) {
+  const MutableMatrix& d = problem.gemm.d;
+  const bool all_bad = any_bad_entry(problem);
+  const std::int64_t rows = all_bad ? most_rows : padded_group_start(problem.routing, groups_of(problem));
+  const std::int64_t bytes = scale_128x4_bytes(rows, d.scale_cols());
+  const auto fill = static_cast<std::byte>(all_bad ? nan_code(d.format.scale) : 0u);
+  for (std::int64_t item = first_item(); item < bytes; item += item_step()) d.scales[item] = fill;
+}
+
+// Scale rows of D under scale_128x4_per_group: none for a row of no group, and none at all where the routing is bad.
+struct GroupScaleRows {
+  GroupedGemmProblem problem;
+
+  __device__ std::int64_t operator()(std::int64_t, std::int64_t row) const {
+    if (has_bad_entry(problem)) return -1;
+    const std::int64_t group = group_of(problem, row);
+    return group < 0 ? -1 : scale_row_of(problem, problem.gemm.d, group, row);
+  }
+};
+
+Status quantize_grouped_output(const GroupedGemmProblem& problem, const float* values, cudaStream_t stream) {
+  const MutableMatrix& d = problem.gemm.d;
+  if (d.scale_layout != ScaleLayout::scale_128x4_per_group || !d.format.has_scales()) return quantize_output(d, values, stream);
+  const std::int64_t most_rows = most_padded_rows(problem);
+  const dim3 grid = grid_for(scale_128x4_bytes(most_rows, d.scale_cols()), kQuantizeThreads);
+  FINESCALE_TRY(launch(kName, fill_group_scales, grid, kQuantizeThreads, stream, problem, most_rows));
+  return launch_quantize_blocks(output_problem(d, values), {}, GroupScaleRows{problem}, {d.scale_rows(), d.scale_cols()}, stream);
+}
+
+// Scratch: values of the grouped rows where they are summed, then those of D where it is a block format.
+std::int64_t summed_values_bytes(const GroupedGemmProblem& problem) {
+  return is_summed(problem.routing) ? round_up(grouped_rows(problem) * problem.gemm.d.cols * 4, 256) : 0;
+}
+
+}  // namespace
+
+Choice configure_grouped_gemm_generic(const GroupedGemmProblem& problem, const DeviceInfo&) {
+  return {.scratch_bytes = summed_values_bytes(problem) + output_values_bytes(problem.gemm.d)};
+}
+
+Status grouped_gemm_generic(const GroupedGemmProblem& problem, const Choice&, const Execution& execution) {
+  const MutableMatrix& d = problem.gemm.d;
+  if (d.batch * d.rows * d.cols == 0) return {};
+  const CurrentDevice device(execution.device->ordinal());
+  FINESCALE_TRY(device.status());
+  const cudaStream_t stream = stream_of(execution);
+  const bool summed = is_summed(problem.routing);
+  std::byte* scratch = execution.workspace.scratch;
+  float* output_values = d.format.is_plain() ? nullptr : reinterpret_cast<float*>(scratch + summed_values_bytes(problem));
+  float* row_values = summed ? reinterpret_cast<float*>(scratch) : output_values;
+  const std::int64_t tiles = ceil_div(grouped_rows(problem), SharedGroupedTile::kRows) * ceil_div(d.cols, SharedGroupedTile::kCols);
+  if (tiles != 0) FINESCALE_TRY(launch(kName, grouped_gemm_tiles, grid_for(tiles, 1), kTileThreads, stream, problem, row_values, tiles));
+  if (summed) {
+    const std::int64_t pieces = d.rows * ceil_div(d.cols, kSumThreads);
+    FINESCALE_TRY(launch(kName, sum_token_rows, grid_for(pieces, 1), kSumThreads, stream, problem, row_values, output_values, pieces));
+  }
+  return output_values == nullptr ? Status{} : quantize_grouped_output(problem, output_values, stream);
+}
+
+}  // namespace finescale::cuda
