@@ -91,25 +91,36 @@ FINESCALE_HD constexpr float erf_f32(float x) {
   return activation_detail::with_sign_of(1.0f - exp_f32(-q), x);
 }
 
-// At -Inf each activation is its limit, -0: a sum that overflowed FP32 still gives the right output.
+// NaN gives one NaN, so that its bits agree too. At -Inf each activation is its limit, -0: a sum that overflowed FP32 still
+// gives the right output.
 FINESCALE_HD constexpr float gelu_tanh(float z) {
+  if (is_nan(z)) return activation_detail::kNan;
   const float cube = z * z * z;
   const float t = 1.0f + tanh_f32(0x1.988454p-1f * (z + 0.044715f * cube));
   return t == 0.0f ? -0.0f : 0.5f * z * t;
 }
 
 FINESCALE_HD constexpr float gelu_erf(float z) {
+  if (is_nan(z)) return activation_detail::kNan;
   const float t = 1.0f + erf_f32(z * 0x1.6a09e6p-1f);
   return t == 0.0f ? -0.0f : 0.5f * z * t;
 }
 
 FINESCALE_HD constexpr float silu(float z) {
+  if (is_nan(z)) return activation_detail::kNan;
   const float t = 1.0f + exp_f32(-z);
   return t == activation_detail::kInfinity ? -0.0f : z / t;
 }
 
-FINESCALE_HD constexpr float relu(float z) { return z < 0.0f ? 0.0f : z; }  // NaN stays NaN
-FINESCALE_HD constexpr float relu2(float z) { return relu(z) * relu(z); }
+FINESCALE_HD constexpr float relu(float z) {
+  if (is_nan(z)) return activation_detail::kNan;
+  return z > 0.0f ? z : 0.0f;
+}
+
+FINESCALE_HD constexpr float relu2(float z) {
+  if (is_nan(z)) return activation_detail::kNan;
+  return z > 0.0f ? z * z : 0.0f;
+}
 
 FINESCALE_HD constexpr float activate(Activation activation, float z) {
   switch (activation) {
