@@ -23,6 +23,13 @@ FINESCALE_HD constexpr std::int64_t prepared_bytes(const BasicMatrix<Byte, Float
   return bytes;
 }
 
+// Every batch is the first one.
+template <class Byte, class Float>
+FINESCALE_HD constexpr bool is_broadcast(const BasicMatrix<Byte, Float>& matrix) {
+  const bool scales_outside = matrix.format.has_scales() && !is_prepared(matrix.codes);
+  return matrix.batch_stride == 0 && (!scales_outside || matrix.scale_batch_stride == 0);
+}
+
 // Start of a prepared batch. A batch stride of 0 broadcasts; prepared batches have no gaps.
 template <class Byte, class Float>
 FINESCALE_HD constexpr Byte* prepared_batch(const BasicMatrix<Byte, Float>& matrix, std::int64_t batch) {

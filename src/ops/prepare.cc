@@ -1,3 +1,4 @@
+#include <finescale/access.h>
 #include <finescale/prepare.h>
 
 #include "ops/dispatch.h"
@@ -42,7 +43,7 @@ Result<MutableMatrix> prepared_like(const Matrix& from, const Device& device, st
   PreparedLayouts::visit(*id, [&](auto prepared) { takes = prepared.supports(from.format); });
   if (!takes) return unsupported(fmt::format("from.format = {}: layout {} does not take it", format_name(from.format), layout_name(*id)));
   MutableMatrix to{.format = from.format, .batch = from.batch, .rows = from.rows, .cols = from.cols};
-  to.batch_stride = from.batch_stride == 0 ? 0 : kPacked;
+  to.batch_stride = is_broadcast(from) ? 0 : kPacked;
   to.codes = *id;
   to.global_kind = from.global_kind;
   to.alignment = from.alignment;

@@ -3,6 +3,7 @@
 #include "ops/validate.h"
 #include "ops/validate_operand.h"
 
+#include <finescale/access.h>
 #include <finescale/formats/recipe.h>
 
 #include <algorithm>
@@ -143,8 +144,8 @@ Status validate(const PrepareProblem& problem) {
   if (!is_prepared(problem.to.codes))
     return refused("to", "codes", layout_name(problem.to.codes), "must be a prepared layout; prepared_like() gives one");
   FINESCALE_TRY(validate_operand("to", problem.to, Access::read));
-  if (problem.to.batch_stride != 0 || problem.to.batch <= 1) return {};
-  return refused("to", "batch_stride", problem.to.batch_stride, "a matrix that is written does not broadcast");
+  if (problem.to.batch_stride != 0 || problem.to.batch <= 1 || is_broadcast(problem.from)) return {};
+  return refused("to", "batch_stride", problem.to.batch_stride, "a matrix that is written does not broadcast, unless from does");
 }
 
 }  // namespace finescale

@@ -61,7 +61,7 @@ inline OwnedMatrix owned(const Matrix& tags) {
 }
 
 inline void put(const MutableMatrix& matrix, std::int64_t row, std::int64_t col, float value) {
-  if (row < matrix.rows && col < matrix.cols) set_code(matrix, 0, row, col, encode(matrix.format.element, value));
+  if (row < matrix.rows && col >= 0 && col < matrix.cols) set_code(matrix, 0, row, col, encode(matrix.format.element, value));
 }
 
 // The first blocks of the first row: zeros, then numbers whose scale underflows; a NaN and an Inf in later rows.
@@ -84,8 +84,10 @@ inline QuantizeOperands make_operands(const QuantizeCase& c) {
     from.col_stride = 2;
     from.row_stride = 2 * from.cols + 3;
     to.row_stride = round_up(c.cols, 2) + 6;
-    to.scale_row_stride = 1;
-    to.scale_col_stride = round_up(ceil_div(c.rows, c.to.block_rows), 4) + 4;
+    if (c.to.has_scales() && c.scales == ScaleLayout::linear) {
+      to.scale_row_stride = 1;
+      to.scale_col_stride = round_up(ceil_div(c.rows, c.to.block_rows), 4) + 4;
+    }
   }
   to.codes = c.codes;
   to.scale_layout = c.scales;
@@ -182,20 +184,22 @@ inline std::vector<Format> block_formats() {
 
 inline bool takes_layout(const Format& format, ScaleLayout layout) { return layout == ScaleLayout::linear || bits(format.scale) == 8; }
 
+inline GlobalScale usual_global(const Format& format) { return format.global ? GlobalScale::one : GlobalScale::none; }
+
 // Every size for rows and columns, with the other choices rotating through.
 inline std::vector<QuantizeCase> shape_cases() {
   std::vector<QuantizeCase> cases;
   constexpr Format kInputs[] = {kF32, kBf16, kF16};
   constexpr ScaleLayout kScales[] = {ScaleLayout::linear, ScaleLayout::scale_128x4, ScaleLayout::scale_8x4};
-  constexpr GlobalScale kGlobals[] = {GlobalScale::one, GlobalScale::none, GlobalScale::per_row, GlobalScale::per_batch};
+  constexpr GlobalScale kGlobals[] = {GlobalScale::one, GlobalScale::per_row, GlobalScale::per_batch, GlobalScale::none};
   std::size_t i = 0;
   for (const Format& format : block_formats()) {
     for (const std::int64_t rows : kSweepSizes) {
       for (const std::int64_t cols : kSweepSizes) {
         QuantizeCase c{.from = kInputs[i % 3], .to = format, .rows = rows, .cols = cols};
         if (takes_layout(format, kScales[i / 3 % 3])) c.scales = kScales[i / 3 % 3];
-        if (format.global) c.global = kGlobals[i / 2 % 4];
-        c.global_given = i % 5 == 1;
+        if (format.global) c.global = kGlobals[i / 2 % (format.has_scales() ? 4 : 3)];
+        c.global_given = c.global != GlobalScale::none && i % 5 == 1;
         c.codes = bits(format.element) == 4 && i % 7 == 3 ? CodeLayout::high_nibble_first : CodeLayout::row_major;
         c.special = i % 2 == 0;
         c.values = i % 3 == 2 ? Values::usual : Values::wide;
@@ -205,8 +209,8 @@ inline std::vector<QuantizeCase> shape_cases() {
     }
   }
   for (const Format& format : block_formats()) {  // real shapes and primes
-    cases.push_back({.from = kBf16, .to = format, .rows = 3, .cols = 7168});
-    cases.push_back({.from = kF32, .to = format, .rows = 37, .cols = 2113, .global = format.global ? GlobalScale::one : GlobalScale::none});
+    cases.push_back({.from = kBf16, .to = format, .rows = 3, .cols = 7168, .global = usual_global(format)});
+    cases.push_back({.from = kF32, .to = format, .rows = 37, .cols = 2113, .global = usual_global(format)});
   }
   return cases;
 }
@@ -217,7 +221,8 @@ inline std::vector<QuantizeCase> layout_cases() {
   for (const Format& format : block_formats()) {
     for (const ScaleLayout scales : {ScaleLayout::linear, ScaleLayout::scale_128x4, ScaleLayout::scale_8x4}) {
       if (!takes_layout(format, scales)) continue;
-      QuantizeCase c{.from = kF32, .to = format, .batch = 3, .rows = 17, .cols = 131, .scales = scales, .values = Values::wide};
+      QuantizeCase c{.from = kF32, .to = format, .batch = 3, .rows = 17, .cols = 131, .scales = scales, .global = usual_global(format)};
+      c.values = Values::wide;
       cases.push_back(c);
       c.from = kBf16;
       c.strided = true;
@@ -253,7 +258,7 @@ inline std::vector<QuantizeCase> recipe_cases() {
     add(kBf16, kNvfp4, {.profile = Profile::torchao}, global);
   }
   for (const Format& format : block_formats())
-    add(kF32, format, {.rounding = Rounding::stochastic, .seed = 0x123456789ABCDEF0u}, GlobalScale::none);
+    add(kF32, format, {.rounding = Rounding::stochastic, .seed = 0x123456789ABCDEF0u}, usual_global(format));
   for (const PowerRule rule : {PowerRule::ocp_floor, PowerRule::even}) {
     for (const Format& format : {kMxfp4, kMxfp8E4m3, kMxfp8E5m2}) add(kF32, format, {.power = rule}, GlobalScale::none);
   }
@@ -276,8 +281,7 @@ inline std::vector<QuantizeCase> producer_cases() {
   std::vector<QuantizeCase> cases;
   for (const Format& format : {kNvfp4, kMxfp8E4m3, kFp8E4m3Row128, kFp8E4m3Block128}) {
     for (const Format& from : {kF32, kBf16}) {
-      const QuantizeCase base{
-          .from = from, .to = format, .rows = 9, .cols = 161, .global = format.global ? GlobalScale::one : GlobalScale::none};
+      const QuantizeCase base{.from = from, .to = format, .rows = 9, .cols = 161, .global = usual_global(format)};
       for (const Producer producer : {Producer::silu_mul, Producer::gelu_tanh_mul, Producer::gelu_erf_mul}) {
         for (const Gate order : {Gate::halves_gate_first, Gate::halves_up_first, Gate::alternating_rows}) {
           QuantizeCase c = base;

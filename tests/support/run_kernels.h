@@ -45,6 +45,7 @@ const Kernel<Problem>& reference_kernel() {
 // Configures and runs one row; returns when the device is done.
 template <class Problem>
 Status run_kernel(const Kernel<Problem>& kernel, const Problem& problem, const Device& device) {
+  FINESCALE_TRY(validate(problem));
   const Plan<Problem> plan{&kernel, configure(kernel, with_strides(problem), device.info())};
   const GuardedBuffer scratch(plan.choice.scratch_bytes, 0xFF), sync(plan.choice.sync_bytes, 0);
   auto placed_scratch = PlacedBuffer::place(device, scratch);

@@ -56,12 +56,13 @@ FINESCALE_HD constexpr float profile_amax(Profile profile, float amax, float x) 
   return profile == Profile::flashrt && is_nan(x) ? amax : block_amax(amax, x);
 }
 
-// The tensor's scale as the profile keeps it: a decode multiplier, but for compressed_tensors an encode multiplier, formed in
-// the type of the input; where that overflows it is 1.
+// The tensor's scale as the profile keeps it: a decode multiplier, but for compressed_tensors an encode multiplier, (1/amax) 2688
+// formed in the type of the input; where that overflows it is 1.
 FINESCALE_HD constexpr float profile_global(const Format& format, Profile profile, Element from, float amax) {
   if (profile != Profile::compressed_tensors) return amax == 0.0f ? 1.0f : amax / largest_value(format);
   const float smallest = from == Element::f16 ? 0x1p-14f : kSmallestNormal;
-  const float g = rounded_to(from, largest_value(format) / (amax < smallest ? smallest : amax));
+  const float inverse = rounded_to(from, 1.0f / (amax < smallest ? smallest : amax));
+  const float g = rounded_to(from, inverse * largest_value(format));
   return is_finite(g) ? g : 1.0f;
 }
 
