@@ -103,19 +103,13 @@ Result<VerdictRow> check_kernel(const Options& options, const Problem& host, con
 
 template <class Problem>
 Exit check_op(const Options& options, const Device& device, const Problem& shape) {
-  OperandStore store(device);
-  Problem host = shape;
-  if (const Status valid = status_of(plan(host, device)); !valid) return fail(valid);
-  if (const Status filled = fill_inputs(host, {options.op.seed, !options.alpha_given}, store); !filled) return fail(filled);
-  Problem tags = host;
-  if (options.op.prepared) {
-    auto uploaded = on_device(host, store);
-    if (!uploaded) return fail(uploaded.status());
-    tags = *uploaded;
-    if (const Status prepared = prepare_weights(tags, store); !prepared) return fail(prepared);
-  }
+  Problem tags = shape;
+  if (const Status prepared = set_prepared_tags(options.op, device, tags); !prepared) return fail(prepared);
   const auto kernels = choose_kernels(tags, device, options.op.wants_all_kernels());
   if (!kernels) return fail(kernels.status());
+  OperandStore store(device);
+  Problem host = shape;
+  if (const Status filled = fill_inputs(host, {options.op.seed, !options.alpha_given}, store); !filled) return fail(filled);
   std::vector<VerdictRow> rows;
   for (const std::string& kernel : kernels->names) {
     auto row = check_kernel(options, host, kernel, device);

@@ -39,7 +39,8 @@ Exit run(const CLI::App& command, Options& options) {
   if (const Status status = finish_op_options(command, options.op); !status) return fail(status);
   const auto device = open_device(options.op);
   if (!device) return fail(device.status());
-  return visit_shape(options.op, [&](const auto& problem) {
+  return visit_shape(options.op, [&](auto problem) {
+    if (const Status status = set_prepared_tags(options.op, *device, problem); !status) return fail(status);
     const auto made = plan(problem, *device);
     if (!made && made.status().code != Code::unsupported) return fail(made.status());
     print_rows(options, explain(problem, *device));

@@ -7,10 +7,11 @@
 
 #include "op_operands.h"
 
-#include <finescale/check.h>
+#include <finescale/kernel.h>
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace finescale::tools {
 
@@ -26,19 +27,29 @@ Result<std::string> plant_fault(FaultKind kind, const GroupedGemmProblem& proble
 // Changes an output in host memory.
 Result<std::string> plant_in_output(FaultKind kind, const MutableMatrix& output, std::uint64_t seed);
 
+const char* fault_name(FaultKind kind);
+
 // The rows and columns of a tile fault: a tile of codes that reads as zeros.
 inline constexpr std::int64_t kTileRows = 16, kTileCols = 64;
 
-// A change of a matrix: a code, a block scale (or, where the format has none, the global scale), or a tile of codes.
-struct Change {
+// A change of a matrix: a code; a block scale by a factor of two (without block scales the global scale, without that the
+// elements of 16 columns); or a tile of codes, which become zeros.
+class Change {
+ public:
   FaultKind kind = FaultKind::none;
   std::int64_t batch = 0, row = 0, col = 0;
-  std::uint32_t bits = 0;  // code: the new code
+  std::uint32_t new_code = 0;
 
-  // `row` of the matrix that it is made in; a scale's row is the block row that covers it.
-  void make(const MutableMatrix& matrix) const;
-  // The same change as one row sees it, that row alone being row 0 of `copy`.
-  Change seen_by_one_row() const;
+  void make(const MutableMatrix& matrix);
+  // After make(), on the same matrix: as it was.
+  void undo(const MutableMatrix& matrix) const;
+
+ private:
+  std::int64_t rows() const { return kind == FaultKind::tile ? kTileRows : 1; }
+  std::int64_t cols() const { return kind == FaultKind::tile ? kTileCols : kind == FaultKind::code ? 1 : 16; }
+
+  std::vector<std::uint32_t> old_codes_;
+  std::uint32_t old_scale_ = 0;
 };
 
 }  // namespace finescale::tools

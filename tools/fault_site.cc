@@ -1,11 +1,11 @@
 // The search for a site of a fault in a product: seeded outputs, the exact effect measured on each.
 #include "fault.h"
-#include "one_output.h"
 
 #include "check/operands.h"
 #include "ops/validate.h"
 
 #include <finescale/access.h>
+#include <finescale/check.h>
 #include <finescale/routing.h>
 
 #include <fmt/format.h>
@@ -13,20 +13,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 namespace finescale::tools {
 namespace {
 
 constexpr std::int64_t kMaxAttempts = 4096;
-constexpr double kSmallProducts = 0x1p26;                        // multiply-adds; check judges every output of such a problem
 constexpr std::int64_t kMaxColumnsRead = std::int64_t{1} << 24;  // over all attempts: about a second
-
-// A judged output is a weighted sum of products; without a weighted sum, of one.
-struct Term {
-  OutputOrigin origin;
-  double weight = 1;
-};
+constexpr double kSmallProducts = 0x1p26;                        // multiply-adds; check judges every output of such a problem
 
 class Picker {
  public:
@@ -38,8 +33,6 @@ class Picker {
   std::uint64_t seed_, next_ = 0;
 };
 
-const GemmProblem& product_of(const GemmProblem& problem) { return problem; }
-const GemmProblem& product_of(const GroupedGemmProblem& problem) { return problem.gemm; }
 GemmProblem& product_of(GemmProblem& problem) { return problem; }
 GemmProblem& product_of(GroupedGemmProblem& problem) { return problem.gemm; }
 
@@ -56,134 +49,59 @@ Output pick_output(const GemmProblem& problem, Picker& picker) {
   return {0, picker.below(2) * (d.rows - 1), picker.below(2) * (d.cols - 1)};
 }
 
-std::vector<Term> terms_of(const GemmProblem&, const Output& at) {
-  return {{{at.batch, at.row, at.row, at.batch, at.batch, at.row, at.col}}};
-}
+// The batch of B that an output reads; nothing where its row belongs to no group. Of a sum, the first.
+std::optional<std::int64_t> weight_batch(const GemmProblem&, const Output& at) { return at.batch; }
 
-// Empty where the row belongs to no group.
-std::vector<Term> terms_of(const GroupedGemmProblem& problem, const Output& output) {
-  std::vector<Term> terms;
-  const auto add = [&](std::int64_t row) {
-    const GroupedRow at = grouped_row(problem, row);
-    if (at.group < 0) return;
-    const std::int64_t scale_row = scale_row_of(problem, problem.gemm.a, at.group, at.a_row);
-    terms.push_back({{at.a_batch, at.a_row, scale_row, at.group, output.batch, output.row, output.col}, weight_of(problem.routing, row)});
-  };
-  if (!is_summed(problem.routing)) {
-    add(output.batch * problem.gemm.d.rows + output.row);
-    return terms;
+std::optional<std::int64_t> weight_batch(const GroupedGemmProblem& problem, const Output& at) {
+  const bool summed = is_summed(problem.routing);
+  const std::int64_t first = summed ? 0 : at.batch * problem.gemm.d.rows + at.row;
+  const std::int64_t end = summed ? grouped_rows(problem) : first + 1;
+  for (std::int64_t row = first; row < end; ++row) {
+    if (summed && problem.routing.gather[row] != at.row) continue;
+    if (const std::int64_t group = grouped_row(problem, row).group; group >= 0) return group;
   }
-  for (std::int64_t row = 0; row < grouped_rows(problem); ++row) {
-    if (problem.routing.gather[row] == output.row) add(row);
-  }
-  return terms;
+  return std::nullopt;
 }
 
 enum class Operand { a, b, up };
+
+// The matrix that holds an operand; the up half lies in B, or in a matrix of its own.
+Matrix& matrix_of(GemmProblem& problem, Operand operand) {
+  if (operand == Operand::a) return problem.a;
+  return operand == Operand::up && problem.epilogue.gate == Gate::second_matrix ? problem.b2 : problem.b;
+}
+
+std::int64_t row_of(const GemmProblem& problem, Operand operand, const Output& at) {
+  const Gate gate = problem.epilogue.gate;
+  if (operand == Operand::a) return at.row;
+  if (operand == Operand::b) return gate_row(gate, at.col, problem.d.cols);
+  return gate == Gate::second_matrix ? at.col : up_row(gate, at.col, problem.d.cols);
+}
 
 struct Site {
   Operand operand = Operand::b;
   Change change;
 };
 
-// The row of B that a site lies in, for the output of `origin`.
-std::int64_t weight_row(const GemmProblem& problem, Operand operand, std::int64_t col) {
-  const Gate gate = problem.epilogue.gate;
-  if (operand == Operand::b) return gate_row(gate, col, problem.d.cols);
-  return gate == Gate::second_matrix ? col : up_row(gate, col, problem.d.cols);
-}
-
-template <class Product>
-auto& matrix_of(Product& problem, Operand operand) {
-  if (operand == Operand::a) return problem.a;
-  return operand == Operand::up && problem.epilogue.gate == Gate::second_matrix ? problem.b2 : problem.b;
-}
-
-Site pick_site(FaultKind kind, const GemmProblem& problem, bool may_change_a, const OutputOrigin& origin, Picker& picker) {
-  std::vector<Operand> operands{Operand::b};
-  if (problem.epilogue.gate != Gate::none) operands.push_back(Operand::up);
-  if (may_change_a && !problem.a.format.is_plain()) operands.push_back(Operand::a);
+Site pick_site(FaultKind kind, const std::vector<Operand>& operands, GemmProblem& problem, const Output& at, std::int64_t b_batch,
+               Picker& picker) {
   Site site;
   site.operand = operands[static_cast<std::size_t>(picker.below(static_cast<std::int64_t>(operands.size())))];
   const Matrix& m = matrix_of(problem, site.operand);
-  const bool in_a = site.operand == Operand::a;
-  site.change = {kind, in_a ? origin.a_batch : origin.b_batch, in_a ? origin.a_row : weight_row(problem, site.operand, origin.col),
-                 picker.below(m.cols)};
-  if (kind == FaultKind::tile) {
-    site.change.row -= site.change.row % kTileRows;
-    site.change.col -= site.change.col % kTileCols;
-  }
-  const int width = bits(m.format.element);
+  Change& change = site.change;
+  change.kind = kind;
+  change.batch = site.operand == Operand::a ? at.batch : b_batch;
+  change.row = row_of(problem, site.operand, at);
+  change.col = picker.below(m.cols);
+  if (kind == FaultKind::tile) change.row -= change.row % kTileRows, change.col -= change.col % kTileCols;
+  const std::uint32_t mask = (1u << bits(m.format.element)) - 1;
   do {
-    site.change.bits = static_cast<std::uint32_t>(picker.bits()) & ((1u << width) - 1);
-  } while (!is_finite(decode(m.format.element, site.change.bits)));
+    change.new_code = static_cast<std::uint32_t>(picker.bits()) & mask;
+  } while (!is_finite(decode(m.format.element, change.new_code)));
   return site;
 }
 
-// A weighted sum of exact outputs.
-struct Enclosure {
-  double low = 0, high = 0, bound = 0;
-
-  void add(const ExactOutput& exact, double weight) {
-    low += std::min(weight * exact.low, weight * exact.high);
-    high += std::max(weight * exact.low, weight * exact.high);
-    bound += std::abs(weight) * exact.bound;
-  }
-};
-
-struct Effect {
-  Enclosure right, wrong;
-};
-
-Result<Effect> measure(const GemmProblem& problem, const std::vector<Term>& terms, const Site& site, const Accumulation& accumulation) {
-  Effect effect;
-  for (const Term& term : terms) {
-    const auto one = OneOutput::extract(problem, term.origin);
-    FINESCALE_TRY(one);
-    const auto right = one->exact(accumulation);
-    FINESCALE_TRY(right);
-    effect.right.add(*right, term.weight);
-    const bool reads_site = site.operand == Operand::a || term.origin.b_batch == site.change.batch;
-    if (reads_site) {
-      site.change.seen_by_one_row().make(site.operand == Operand::a ? one->a() : site.operand == Operand::b ? one->b() : one->up());
-    }
-    const auto wrong = one->exact(accumulation);
-    FINESCALE_TRY(wrong);
-    effect.wrong.add(*wrong, term.weight);
-  }
-  return effect;
-}
-
-// Does a block-format D show it: the codes that twice the bound allows before and after have none in common, for the scale
-// that is stored and for its two neighbours.
-bool codes_differ(const Effect& effect, double margin, const Matrix& clean, const OutputOrigin& at) {
-  const Format& format = clean.format;
-  const double global = global_at(clean, at.d_batch, at.d_row);
-  for (int step = -1; step <= 1; ++step) {
-    double scale = global;
-    if (format.has_scales()) {
-      const std::uint32_t stored = scale_code_at(clean, at.d_batch, at.d_row, at.col);
-      const auto code = static_cast<std::uint32_t>(static_cast<std::int64_t>(stored) + (format.scale == Element::f32 ? 0 : step));
-      scale *= decode(format.scale, code);
-    }
-    const auto decoded = [&](double value) { return decode(format.element, encode(format.element, static_cast<float>(value / scale))); };
-    if (!(scale > 0) || !std::isfinite(scale)) return false;
-    const bool above = decoded(effect.wrong.low - margin) > decoded(effect.right.high + margin);
-    const bool below = decoded(effect.wrong.high + margin) < decoded(effect.right.low - margin);
-    if (!above && !below) return false;
-  }
-  return true;
-}
-
-// The exact effect in units of twice the bound: above 1 it must be caught.
-double strength(const Effect& effect) {
-  const double distance = std::max(effect.wrong.low - effect.right.high, effect.right.low - effect.wrong.high);
-  const double bound = 2 * std::max(effect.right.bound, effect.wrong.bound);
-  return std::isfinite(distance) && std::isfinite(bound) && distance > 0 ? distance / bound : 0;
-}
-
-Status replace_operand(const Site& site, GemmProblem& problem, OperandStore& store) {
-  Matrix& matrix = matrix_of(problem, site.operand);
+Result<MutableMatrix> copy_of(const Matrix& matrix, OperandStore& store) {
   const auto bytes = storage(matrix);
   FINESCALE_TRY(bytes);
   const auto copy = store.poisoned(matrix);
@@ -191,41 +109,108 @@ Status replace_operand(const Site& site, GemmProblem& problem, OperandStore& sto
   if (bytes->data != 0) std::memcpy(copy->data, matrix.data, static_cast<std::size_t>(bytes->data));
   if (bytes->scales != 0) std::memcpy(copy->scales, matrix.scales, static_cast<std::size_t>(bytes->scales));
   std::copy_n(matrix.global, global_count(matrix), copy->global);
-  site.change.make(*copy);
-  matrix = *copy;
-  return {};
+  return copy;
 }
 
-std::string sentence(const Site& site, const OutputOrigin& at, double strength) {
-  const char* kinds[] = {"", "scale", "code", "tile"};
-  const char* operands[] = {"A", "B", "the up half of B"};
-  return fmt::format("planted a {} fault in {} at batch {}, row {}, column {}: output ({}, {}, {}) moves by {:.3g} times its bound",
-                     kinds[static_cast<int>(site.change.kind)], operands[static_cast<int>(site.operand)], site.change.batch,
-                     site.change.row, site.change.col, at.d_batch, at.d_row, at.col, 2 * strength);
+struct Effect {
+  ExactOutput right, wrong;
+
+  double margin() const { return 2 * std::max(right.bound, wrong.bound); }
+  // In units of twice the bound: above 1 it must be caught.
+  double strength() const {
+    const double distance = std::max(wrong.low - right.high, right.low - wrong.high);
+    return std::isfinite(distance) && std::isfinite(margin()) && distance > 0 ? distance / margin() : 0;
+  }
+};
+
+// Does a block-format D show it: the codes that twice the bound allows before and after have none in common, for the scale
+// that is stored and for its two neighbours.
+bool codes_differ(const Effect& effect, const Matrix& clean, const Output& at) {
+  const Format& format = clean.format;
+  for (int step = -1; step <= 1; ++step) {
+    double scale = global_at(clean, at.batch, at.row);
+    if (format.has_scales()) {
+      const std::uint32_t stored = scale_code_at(clean, at.batch, at.row, at.col);
+      scale *= decode(format.scale, stored + static_cast<std::uint32_t>(format.scale == Element::f32 ? 0 : step));
+    }
+    if (!(scale > 0) || !std::isfinite(scale)) return false;
+    const auto decoded = [&](double value) { return decode(format.element, encode(format.element, static_cast<float>(value / scale))); };
+    const bool above = decoded(effect.wrong.low - effect.margin()) > decoded(effect.right.high + effect.margin());
+    const bool below = decoded(effect.wrong.high + effect.margin()) < decoded(effect.right.low - effect.margin());
+    if (!above && !below) return false;
+  }
+  return true;
 }
 
 template <class Problem>
-Result<std::string> plant(FaultKind kind, const Problem& given, bool may_change_a, const Accumulation& accumulation,
-                          const Matrix& given_clean, std::uint64_t seed, OperandStore& store, Problem& faulty) {
-  const Problem problem = with_strides(given);
-  const GemmProblem& product = product_of(problem);
+Result<Effect> measure(const Problem& right, const Problem& wrong, const Output& at, const Accumulation& accumulation) {
+  const auto exact = exact_output(right, at.batch, at.row, at.col, accumulation);
+  FINESCALE_TRY(exact);
+  const auto changed = exact_output(wrong, at.batch, at.row, at.col, accumulation);
+  FINESCALE_TRY(changed);
+  return Effect{*exact, *changed};
+}
+
+std::string sentence(const Site& site, const Output& at, double strength) {
+  const char* const operands[] = {"A", "B", "the up half of B"};
+  const Change& change = site.change;
+  return fmt::format("planted a {} fault in {} at batch {}, row {}, column {}: output ({}, {}, {}) moves by {:.3g} times its bound",
+                     fault_name(change.kind), operands[static_cast<int>(site.operand)], change.batch, change.row, change.col, at.batch,
+                     at.row, at.col, 2 * strength);
+}
+
+// The operands that a fault may lie in, as copies that can be changed and changed back.
+class Copies {
+ public:
+  static Result<Copies> make(GemmProblem& problem, const std::vector<Operand>& operands, OperandStore& store) {
+    Copies copies;
+    for (const Operand operand : operands) {
+      const auto copy = copy_of(matrix_of(problem, operand), store);
+      FINESCALE_TRY(copy);
+      copies.list_.push_back({operand, *copy});
+    }
+    return copies;
+  }
+  const MutableMatrix& of(Operand operand) const {
+    return std::find_if(list_.begin(), list_.end(), [&](const Entry& entry) { return entry.operand == operand; })->copy;
+  }
+
+ private:
+  struct Entry {
+    Operand operand;
+    MutableMatrix copy;
+  };
+  std::vector<Entry> list_;
+};
+
+template <class Problem>
+Result<std::string> plant(FaultKind kind, const Problem& given, const Accumulation& accumulation, const Matrix& given_clean,
+                          std::vector<Operand> operands, std::uint64_t seed, OperandStore& store, Problem& faulty) {
+  Problem problem = with_strides(given);
+  GemmProblem& product = product_of(problem);
   const Matrix clean = with_strides(given_clean);
-  const bool anything = product.d.batch > 0 && product.d.rows > 0 && product.d.cols > 0 && product.a.cols > 0 && product.a.rows > 0;
+  if (product.epilogue.gate != Gate::none) operands.push_back(Operand::up);
+  const auto copies = Copies::make(product, operands, store);
+  FINESCALE_TRY(copies);
+  const bool anything = product.d.batch > 0 && product.d.rows > 0 && product.d.cols > 0 && product.a.cols > 0;
   const std::int64_t attempts = std::clamp<std::int64_t>(kMaxColumnsRead / std::max<std::int64_t>(product.a.cols, 1), 64, kMaxAttempts);
   Picker picker(seed);
   for (std::int64_t attempt = 0; anything && attempt < attempts; ++attempt) {
-    const std::vector<Term> terms = terms_of(problem, pick_output(product, picker));
-    if (terms.empty()) continue;
-    const OutputOrigin& at = terms.front().origin;
-    const Site site = pick_site(kind, product, may_change_a, at, picker);
-    const auto effect = measure(product, terms, site, accumulation);
+    const Output at = pick_output(product, picker);
+    const auto b_batch = weight_batch(problem, at);
+    if (!b_batch) continue;
+    Site site = pick_site(kind, operands, product, at, *b_batch, picker);
+    const MutableMatrix& copy = copies->of(site.operand);
+    site.change.make(copy);
+    Problem changed = problem;
+    matrix_of(product_of(changed), site.operand) = copy;
+    const auto effect = measure(problem, changed, at, accumulation);
     FINESCALE_TRY(effect);
-    const double found = strength(*effect) / (terms.size() > 1 ? 2 : 1);  // a sum rounds once more for each term
-    if (found <= 1) continue;
-    const double margin = 2 * std::max(effect->right.bound, effect->wrong.bound);
-    if (!clean.format.is_plain() && !codes_differ(*effect, margin, clean, at)) continue;
-    FINESCALE_TRY(replace_operand(site, product_of(faulty), store));
-    return sentence(site, at, found);
+    if (effect->strength() > 1 && (clean.format.is_plain() || codes_differ(*effect, clean, at))) {
+      matrix_of(product_of(faulty), site.operand) = copy;
+      return sentence(site, at, effect->strength());
+    }
+    site.change.undo(copy);
   }
   return invalid_argument("--inject: no site where this fault would move an output by more than twice its bound; try another seed or size");
 }
@@ -234,12 +219,14 @@ Result<std::string> plant(FaultKind kind, const Problem& given, bool may_change_
 
 Result<std::string> plant_fault(FaultKind kind, const GemmProblem& problem, const Accumulation& accumulation, const Matrix& clean,
                                 std::uint64_t seed, OperandStore& store, GemmProblem& faulty) {
-  return plant(kind, problem, true, accumulation, clean, seed, store, faulty);
+  std::vector<Operand> operands{Operand::b};
+  if (!problem.a.format.is_plain()) operands.push_back(Operand::a);
+  return plant(kind, problem, accumulation, clean, operands, seed, store, faulty);
 }
 
 Result<std::string> plant_fault(FaultKind kind, const GroupedGemmProblem& problem, const Accumulation& accumulation, const Matrix& clean,
                                 std::uint64_t seed, OperandStore& store, GroupedGemmProblem& faulty) {
-  return plant(kind, problem, false, accumulation, clean, seed, store, faulty);
+  return plant(kind, problem, accumulation, clean, {Operand::b}, seed, store, faulty);
 }
 
 }  // namespace finescale::tools

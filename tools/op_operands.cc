@@ -220,6 +220,7 @@ Result<RepackProblem> on_device(const RepackProblem& host, OperandStore& store) 
   const auto output = output_on_device(problem.to, store);
   FINESCALE_TRY(output);
   problem.to = *output;
+  problem.to.global = const_cast<float*>(problem.from.global);  // repack leaves it alone
   return problem;
 }
 

@@ -67,7 +67,7 @@ void add_plain_operand(CLI::App& command, const std::string& flag, Format& forma
 
 void add_sizes(CLI::App& command, OpOptions& options) {
   const auto size = [&](const char* flag, std::int64_t& value, const char* help) {
-    command.add_option(flag, value, help)->check(CLI::NonNegativeNumber)->type_name("COUNT")->group("Problem");
+    command.add_option(flag, value, help)->check(CLI::NonNegativeNumber.description(""))->type_name("COUNT")->group("Problem");
   };
   size("--m", options.m, "Rows of A and D: activations; gemv: 1. Grouped: all rows; counts: padded rows of each group");
   size("--n", options.n, "Columns of D: rows of B, the weights (gated: B has 2N)");
@@ -108,7 +108,9 @@ void add_epilogue(CLI::App& command, OpOptions& options) {
 void add_execution(CLI::App& command, OpOptions& options) {
   command.add_option("--device", options.device, "cpu, or cuda:N (cpu)")->group("Execution");
   command.add_option("--kernel", options.kernel, "Force a kernel by name; all: every one that takes the problem")->group("Execution");
-  command.add_option("--threads", options.threads, "CPU threads (all of the process)")->check(CLI::NonNegativeNumber)->group("Execution");
+  command.add_option("--threads", options.threads, "CPU threads (all of the process)")
+      ->check(CLI::NonNegativeNumber.description(""))
+      ->group("Execution");
   command.add_option("--seed", options.seed, "Seed of the operands (0)")->group("Execution");
   command.add_flag("--prepared,!--in-place", options.prepared, "B in the device's prepared layout, or as it lies")->group("Execution");
   command.add_flag("--batch-invariant", options.batch_invariant, "Ask that a row's bits depend on no other row")->group("Execution");

@@ -101,4 +101,18 @@ GroupedGemmProblem grouped_gemm_shape(const OpOptions& options) {
   return grouped;
 }
 
+Status set_prepared_tags(const OpOptions& options, const Device& device, GemmProblem& problem) {
+  for (Matrix* matrix : {&problem.b, &problem.b2}) {
+    if (!options.prepared || matrix->absent()) continue;
+    const auto tags = prepared_like(*matrix, device);
+    FINESCALE_TRY(tags);
+    *matrix = *tags;
+  }
+  return {};
+}
+
+Status set_prepared_tags(const OpOptions& options, const Device& device, GroupedGemmProblem& problem) {
+  return set_prepared_tags(options, device, problem.gemm);
+}
+
 }  // namespace finescale::tools

@@ -6,6 +6,7 @@
 #include <finescale/dequantize.h>
 #include <finescale/gemm.h>
 #include <finescale/grouped_gemm.h>
+#include <finescale/prepare.h>
 #include <finescale/quantize.h>
 #include <finescale/repack.h>
 
@@ -37,5 +38,13 @@ const char*& forced_kernel(Problem& problem) {
   return problem.kernel;
 }
 inline const char*& forced_kernel(GroupedGemmProblem& problem) { return problem.gemm.kernel; }
+
+// With --prepared, B gets the tags of the device's prepared layout; other problems stay as they are.
+template <class Problem>
+Status set_prepared_tags(const OpOptions&, const Device&, Problem&) {
+  return {};
+}
+Status set_prepared_tags(const OpOptions& options, const Device& device, GemmProblem& problem);
+Status set_prepared_tags(const OpOptions& options, const Device& device, GroupedGemmProblem& problem);
 
 }  // namespace finescale::tools

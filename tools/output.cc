@@ -81,8 +81,9 @@ std::string readable_seconds(double seconds) {
 
 Progress::Progress(bool wanted) : active_(wanted && isatty(STDERR_FILENO) != 0) {}
 
-Progress::~Progress() {
+void Progress::clear() {
   if (shown_) fmt::print(stderr, "\r\033[K");
+  shown_ = false;
 }
 
 void Progress::show(std::string_view what, double share) {

@@ -48,10 +48,11 @@ std::string readable_seconds(double seconds);
 class Progress {
  public:
   explicit Progress(bool wanted);
-  ~Progress();
+  ~Progress() { clear(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   void show(std::string_view what, double share);
+  void clear();
 
  private:
   bool active_;

@@ -38,8 +38,10 @@ void print_table(const std::string& title, bool is_product, const std::vector<Ve
                "checked"});
   for (const VerdictRow& row : rows) {
     const Verdict& v = row.verdict;
-    table.add({row.kernel, v.ok ? "ok" : "WRONG", fmt::format("{:.3g}", v.worst), place(v), fmt::format("{:.7g}", v.observed),
-               fmt::format("{:.7g}", v.exact), is_product ? fmt::format("{:.3g}", v.bound) : "-", share(v)});
+    const bool somewhere = v.row >= 0;
+    table.add({row.kernel, v.ok ? "ok" : "WRONG", fmt::format("{:.3g}", v.worst), place(v),
+               somewhere ? fmt::format("{:.7g}", v.observed) : "-", somewhere ? fmt::format("{:.7g}", v.exact) : "-",
+               somewhere && is_product ? fmt::format("{:.3g}", v.bound) : "-", share(v)});
   }
   table.print();
   for (const VerdictRow& row : rows) {
