@@ -63,7 +63,7 @@ Status gemm_generic(const GemmProblem& problem, const Choice&, const Execution& 
   float* values = problem.d.format.is_plain() ? nullptr : reinterpret_cast<float*>(execution.workspace.scratch);
   FINESCALE_TRY(problem.d.rows <= NarrowTile::kRows ? launch_tiles<NarrowTile>(problem, values, stream)
                                                     : launch_tiles<WideTile>(problem, values, stream));
-  return values == nullptr ? Status{} : quantize_output(problem.d, values, stream);
+  return values == nullptr ? Status{} : quantize_output(problem.d, values, nullptr, stream);
 }
 
 }  // namespace finescale::cuda

@@ -6,16 +6,17 @@
 // the device only. A block-format D and a weighted sum go through FP32 scratch.
 //
 // Bad routing: a bad id or gather entry makes its own row NaN, a bad offset or count every row; neither is followed.
+#include "backends/cuda/device/grid.h"
 #include "backends/cuda/device/multiply_tile.h"
 #include "backends/cuda/generic/output_generic.h"
-#include "backends/cuda/generic/quantize_blocks.h"
 #include "backends/cuda/generic/rows.h"
 #include "backends/cuda/host/launch.h"
 
 #include <finescale/finish.h>
+#include <finescale/formats/block_quantizer.h>
 #include <finescale/routing.h>
 
-#include <limits>
+#include <algorithm>
 
 namespace finescale::cuda {
 namespace {
@@ -71,9 +72,7 @@ __device__ void finish_rows(const GroupedGemmProblem& problem, const SharedGroup
     float value = at.group == kBadGroup ? bits_float(0x7FC00000u) : 0.0f;
     if (real) {
       const OutputIndex index{at.d_batch, at.d_row, col, at.a_batch, at.a_row, group};
-      const float acc = shared.tile.acc[r][c], acc_up = shared.tile.acc_up[r][c];
-      value =
-          is_summed(problem.routing) ? finish_activation(problem.gemm, index, acc, acc_up) : finish_value(problem.gemm, index, acc, acc_up);
+      value = finish_value(problem.gemm, index, shared.tile.acc[r][c], shared.tile.acc_up[r][c]);
     }
     store_row_value(problem, values, first_row + r, at, col, value);
   }
@@ -164,7 +163,7 @@ std::int64_t most_padded_rows(const GroupedGemmProblem& problem) {
 }
 
 // Zeros in every scale of the groups' tiles, padding included; NaN in the whole buffer where the routing is bad.
-__global__ void __launch_bounds__(kQuantizeThreads)
+__global__ void __launch_bounds__(kSumThreads)
     fill_group_scales(const __grid_constant__ GroupedGemmProblem problem, std::int64_t most_rows) {
   const MutableMatrix& d = problem.gemm.d;
   const bool all_bad = any_bad_entry(problem);
@@ -174,35 +173,43 @@ __global__ void __launch_bounds__(kQuantizeThreads)
   for (std::int64_t item = first_item(); item < bytes; item += item_step()) d.scales[item] = fill;
 }
 
-// Scale rows of D under scale_128x4_per_group: none for a row of no group, and none at all where the routing is bad.
-struct GroupScaleRows {
-  GroupedGemmProblem problem;
-
-  __device__ std::int64_t operator()(std::int64_t, std::int64_t row) const {
-    if (has_bad_entry(problem)) return -1;
-    const std::int64_t group = group_of(problem, row);
-    return group < 0 ? -1 : scale_row_of(problem, problem.gemm.d, group, row);
+// The scale row of each row of D under scale_128x4_per_group: -1 for a row of no group, and for all where the routing is bad.
+__global__ void __launch_bounds__(kSumThreads)
+    find_scale_rows(const __grid_constant__ GroupedGemmProblem problem, std::int64_t* scale_rows) {
+  const bool all_bad = any_bad_entry(problem);
+  for (std::int64_t row = first_item(); row < problem.gemm.d.rows; row += item_step()) {
+    const std::int64_t group = all_bad ? kNoGroup : group_of(problem, row);
+    scale_rows[row] = group < 0 ? -1 : scale_row_of(problem, problem.gemm.d, group, row);
   }
-};
-
-Status quantize_grouped_output(const GroupedGemmProblem& problem, const float* values, cudaStream_t stream) {
-  const MutableMatrix& d = problem.gemm.d;
-  if (d.scale_layout != ScaleLayout::scale_128x4_per_group || !d.format.has_scales()) return quantize_output(d, values, stream);
-  const std::int64_t most_rows = most_padded_rows(problem);
-  const dim3 grid = grid_for(scale_128x4_bytes(most_rows, d.scale_cols()), kQuantizeThreads);
-  FINESCALE_TRY(launch(kName, fill_group_scales, grid, kQuantizeThreads, stream, problem, most_rows));
-  return launch_quantize_blocks(output_problem(d, values), {}, GroupScaleRows{problem}, {d.scale_rows(), d.scale_cols()}, stream);
 }
 
-// Scratch: values of the grouped rows where they are summed, then those of D where it is a block format.
-std::int64_t summed_values_bytes(const GroupedGemmProblem& problem) {
-  return is_summed(problem.routing) ? round_up(grouped_rows(problem) * problem.gemm.d.cols * 4, 256) : 0;
+// Scratch, one part after the other: FP32 values of the grouped rows where they are summed, those of D where it is a block
+// format, the scale rows of D where it keeps them per group.
+struct Scratch {
+  std::int64_t row_values, output_values, scale_rows;  // bytes
+
+  std::int64_t bytes() const { return row_values + output_values + scale_rows; }
+};
+
+Scratch scratch_of(const GroupedGemmProblem& problem) {
+  const MutableMatrix& d = problem.gemm.d;
+  const bool per_group = d.format.has_scales() && d.scale_layout == ScaleLayout::scale_128x4_per_group;
+  return {is_summed(problem.routing) ? round_up(grouped_rows(problem) * d.cols * 4, 256) : 0, output_values_bytes(d),
+          per_group ? round_up(d.rows * 8, 256) : 0};
+}
+
+Status place_group_scales(const GroupedGemmProblem& problem, std::int64_t* scale_rows, cudaStream_t stream) {
+  const MutableMatrix& d = problem.gemm.d;
+  const std::int64_t most_rows = most_padded_rows(problem);
+  const dim3 grid = grid_for(scale_128x4_bytes(most_rows, d.scale_cols()), kSumThreads);
+  FINESCALE_TRY(launch(kName, fill_group_scales, grid, kSumThreads, stream, problem, most_rows));
+  return launch(kName, find_scale_rows, grid_for(d.rows, kSumThreads), kSumThreads, stream, problem, scale_rows);
 }
 
 }  // namespace
 
 Choice configure_grouped_gemm_generic(const GroupedGemmProblem& problem, const DeviceInfo&) {
-  return {.scratch_bytes = summed_values_bytes(problem) + output_values_bytes(problem.gemm.d)};
+  return {.scratch_bytes = scratch_of(problem).bytes()};
 }
 
 Status grouped_gemm_generic(const GroupedGemmProblem& problem, const Choice&, const Execution& execution) {
@@ -211,17 +218,25 @@ Status grouped_gemm_generic(const GroupedGemmProblem& problem, const Choice&, co
   const CurrentDevice device(execution.device->ordinal());
   FINESCALE_TRY(device.status());
   const cudaStream_t stream = stream_of(execution);
-  const bool summed = is_summed(problem.routing);
+  const Scratch parts = scratch_of(problem);
   std::byte* scratch = execution.workspace.scratch;
-  float* output_values = d.format.is_plain() ? nullptr : reinterpret_cast<float*>(scratch + summed_values_bytes(problem));
-  float* row_values = summed ? reinterpret_cast<float*>(scratch) : output_values;
+  float* output_values = parts.output_values != 0 ? reinterpret_cast<float*>(scratch + parts.row_values) : nullptr;
+  float* row_values = parts.row_values != 0 ? reinterpret_cast<float*>(scratch) : output_values;
+  GroupedGemmProblem product = problem;
+  if (is_summed(problem.routing)) product.gemm.epilogue.beta = 0.0f;  // a weighted sum has no residual
   const std::int64_t tiles = ceil_div(grouped_rows(problem), SharedGroupedTile::kRows) * ceil_div(d.cols, SharedGroupedTile::kCols);
-  if (tiles != 0) FINESCALE_TRY(launch(kName, grouped_gemm_tiles, grid_for(tiles, 1), kTileThreads, stream, problem, row_values, tiles));
-  if (summed) {
+  if (tiles != 0) FINESCALE_TRY(launch(kName, grouped_gemm_tiles, grid_for(tiles, 1), kTileThreads, stream, product, row_values, tiles));
+  if (is_summed(problem.routing)) {
     const std::int64_t pieces = d.rows * ceil_div(d.cols, kSumThreads);
     FINESCALE_TRY(launch(kName, sum_token_rows, grid_for(pieces, 1), kSumThreads, stream, problem, row_values, output_values, pieces));
   }
-  return output_values == nullptr ? Status{} : quantize_grouped_output(problem, output_values, stream);
+  if (output_values == nullptr) return {};
+  std::int64_t* scale_rows = nullptr;
+  if (parts.scale_rows != 0) {
+    scale_rows = reinterpret_cast<std::int64_t*>(scratch + parts.row_values + parts.output_values);
+    FINESCALE_TRY(place_group_scales(problem, scale_rows, stream));
+  }
+  return quantize_output(d, output_values, scale_rows, stream);
 }
 
 }  // namespace finescale::cuda

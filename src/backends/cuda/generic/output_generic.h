@@ -5,7 +5,6 @@
 
 #include <finescale/finish.h>
 #include <finescale/matrix.h>
-#include <finescale/quantize.h>
 
 #include <cstdint>
 
@@ -26,10 +25,8 @@ FINESCALE_HD inline void store_output(const MutableMatrix& d, float* values, std
   }
 }
 
-// The quantize problem behind a block-format D: from the FP32 values, with D's own global scales.
-QuantizeProblem output_problem(const MutableMatrix& d, const float* values);
-
-// Quantizes the values into D by profile finescale, max scales; d.global is read, padding is written as zeros.
-Status quantize_output(const MutableMatrix& d, const float* values, cudaStream_t stream);
+// Quantizes the values into D by profile finescale, max scales; d.global is read. scale_rows null: padding is written as zeros;
+// else the row by which the scale of each row is addressed, -1: none, and the caller has zeroed the padding.
+Status quantize_output(const MutableMatrix& d, const float* values, const std::int64_t* scale_rows, cudaStream_t stream);
 
 }  // namespace finescale::cuda

@@ -2,13 +2,13 @@
 //
 //   scale = enc(amax / (E g))     code = enc(x / (scale g))      or as another profile of the recipe says
 //
-// A team is one thread for short blocks and a warp for long ones. A matrix without block scales is cut into chunks of kChunk
-// columns instead. Every arithmetic step is block_quantizer.h's, so the bytes are the reference's.
+// A team is one thread for short blocks and a warp for long ones; its size is a run-time number, and the long bodies are neither
+// inlined nor unrolled, so that one kernel serves every format and six architectures compile in a minute. A matrix without block scales is
+// cut into chunks of kChunk columns instead. Every arithmetic step is block_quantizer.h's, so the bytes are the reference's.
 #pragma once
 
 #include "backends/cuda/device/codes.h"
 #include "backends/cuda/device/grid.h"
-#include "backends/cuda/host/launch.h"
 
 #include <finescale/access.h>
 #include <finescale/formats/block_quantizer.h>
@@ -29,16 +29,11 @@ inline constexpr std::int64_t kLongestForOneThread = 32;
 struct Produced {
   const float* factors = nullptr;
 
-  // As the recipe's profile sees it. Not inlined, like the other large bodies here: six architectures compile in a minute.
+  // As the recipe's profile sees it.
   __device__ __noinline__ float operator()(const QuantizeProblem& problem, std::int64_t batch, std::int64_t row, std::int64_t col) const {
     const float factor = factors != nullptr ? factors[batch * problem.to.rows + row] : 1.0f;
     return profile_input(problem.recipe.profile, problem.from.format.element, produced_value(problem, batch, row, col, factor));
   }
-};
-
-// The row by which the block scale of a matrix row is addressed (access.h); -1: it has none.
-struct OwnScaleRows {
-  __device__ std::int64_t operator()(std::int64_t, std::int64_t row) const { return row; }
 };
 
 // The real part of one block.
@@ -51,15 +46,14 @@ struct BlockExtent {
 __device__ inline float larger_amax(float a, float b) { return float_bits(a) > float_bits(b) ? a : b; }
 
 // Folds the amax over the team; every lane gets it. The largest of all magnitudes does not depend on the order.
-template <int kTeam>
-__device__ float team_amax(const QuantizeProblem& problem, const BlockExtent& block, const Produced& produced) {
+__device__ float team_amax(int team, const QuantizeProblem& problem, const BlockExtent& block, const Produced& produced) {
   float amax = 0.0f;
 #pragma unroll 1
-  for (std::int64_t i = lane() % kTeam; i < block.elements(); i += kTeam) {
+  for (std::int64_t i = lane() % team; i < block.elements(); i += team) {
     const float x = produced(problem, block.batch, block.row + i / block.cols, block.col + i % block.cols);
     amax = profile_amax(problem.recipe.profile, amax, x);
   }
-  for (int step = kTeam / 2; step > 0; step /= 2) amax = larger_amax(amax, __shfl_xor_sync(0xFFFFFFFFu, amax, step));
+  for (int step = team / 2; step > 0; step /= 2) amax = larger_amax(amax, __shfl_xor_sync(0xFFFFFFFFu, amax, step));
   return amax;
 }
 
@@ -75,12 +69,12 @@ struct ChosenBlock {
   __device__ std::uint32_t scale_code() const { return own ? finescale.scale_code : other.scale_code; }
 };
 
-template <int kTeam>
-__device__ void store_block(const QuantizeProblem& problem, const BlockExtent& block, const Produced& produced, const ChosenBlock& chosen) {
+__device__ void store_block(int team, const QuantizeProblem& problem, const BlockExtent& block, const Produced& produced,
+                            const ChosenBlock& chosen) {
   const MutableMatrix& to = problem.to;
   const std::int64_t per_byte = codes_per_byte(to.format), units = ceil_div(block.cols, per_byte);
 #pragma unroll 1
-  for (std::int64_t i = lane() % kTeam; i < block.rows * units; i += kTeam) {
+  for (std::int64_t i = lane() % team; i < block.rows * units; i += team) {
     const std::int64_t row = block.row + i / units;
     store_unit(to, block.batch, row, block.col / per_byte + i % units, [&](std::int64_t col) {
       const float x = produced(problem, block.batch, row, col);
@@ -119,13 +113,13 @@ static __device__ __noinline__ ChosenBlock choose_block(const QuantizeProblem& p
   return chosen;
 }
 
-template <int kTeam>
-__device__ void quantize_block(const QuantizeProblem& problem, const BlockExtent& block, const Produced& produced, std::int64_t scale_row) {
+__device__ void quantize_block(int team, const QuantizeProblem& problem, const BlockExtent& block, const Produced& produced,
+                               std::int64_t scale_row) {
   const bool has_scales = problem.to.format.has_scales();
-  const float amax = has_scales ? team_amax<kTeam>(problem, block, produced) : 0.0f;
+  const float amax = has_scales ? team_amax(team, problem, block, produced) : 0.0f;
   const ChosenBlock chosen = choose_block(problem, block, produced, amax);
-  store_block<kTeam>(problem, block, produced, chosen);
-  if (has_scales && scale_row >= 0 && lane() % kTeam == 0)
+  store_block(team, problem, block, produced, chosen);
+  if (has_scales && scale_row >= 0 && lane() % team == 0)
     set_scale_code(problem.to, block.batch, scale_row, block.col, chosen.scale_code());
 }
 
@@ -133,38 +127,25 @@ __device__ void quantize_block(const QuantizeProblem& problem, const BlockExtent
 FINESCALE_HD constexpr std::int64_t item_rows(const Format& format) { return format.has_scales() ? format.block_rows : 1; }
 FINESCALE_HD constexpr std::int64_t item_cols(const Format& format) { return format.has_scales() ? format.block_cols : kChunk; }
 
-// `extent`: blocks of a batch, with padding (whose scales become 0).
-template <int kTeam, class ScaleRows>
+// Teams of 1 or kWarp lanes. extent: blocks of a batch, with padding, whose scales become 0. scale_rows: the row by which the
+// scale of each row of each batch is addressed (access.h), -1: it has none; null: the row itself.
 __global__ void __launch_bounds__(kQuantizeThreads)
     quantize_blocks(const __grid_constant__ QuantizeProblem problem, const __grid_constant__ Produced produced,
-                    const __grid_constant__ ScaleRows scale_rows, ScaleExtent extent) {
+                    const std::int64_t* scale_rows, ScaleExtent extent, int team) {
   const MutableMatrix& to = problem.to;
   const std::int64_t block_rows = item_rows(to.format), block_cols = item_cols(to.format), items = to.batch * extent.rows * extent.cols;
 #pragma unroll 1
-  for (std::int64_t item = first_item() / kTeam; item < items; item += item_step() / kTeam) {
+  for (std::int64_t item = first_item() / team; item < items; item += item_step() / team) {
     const Position at = position_of(item, extent.rows, extent.cols);
     const std::int64_t row = at.row * block_rows, col = at.col * block_cols;
     if (row >= to.rows || col >= to.cols) {
-      if (lane() % kTeam == 0) set_scale_code(to, at.batch, row, col, 0);
+      if (lane() % team == 0) set_scale_code(to, at.batch, row, col, 0);
       continue;
     }
     const auto least = [](std::int64_t a, std::int64_t b) { return a < b ? a : b; };
     const BlockExtent block{at.batch, row, col, least(block_rows, to.rows - row), least(block_cols, to.cols - col)};
-    quantize_block<kTeam>(problem, block, produced, scale_rows(at.batch, row));
+    quantize_block(team, problem, block, produced, scale_rows != nullptr ? scale_rows[at.batch * to.rows + row] : row);
   }
-}
-
-template <class ScaleRows>
-Status launch_quantize_blocks(const QuantizeProblem& problem, const Produced& produced, const ScaleRows& scale_rows,
-                              const ScaleExtent& extent, cudaStream_t stream) {
-  constexpr const char* kName = "quantize_blocks";
-  const std::int64_t blocks = problem.to.batch * extent.rows * extent.cols;
-  if (item_rows(problem.to.format) * item_cols(problem.to.format) <= kLongestForOneThread) {
-    return launch(kName, quantize_blocks<1, ScaleRows>, grid_for(blocks, kQuantizeThreads), kQuantizeThreads, stream, problem, produced,
-                  scale_rows, extent);
-  }
-  return launch(kName, quantize_blocks<kWarp, ScaleRows>, grid_for(blocks * kWarp, kQuantizeThreads), kQuantizeThreads, stream, problem,
-                produced, scale_rows, extent);
 }
 
 }  // namespace finescale::cuda

@@ -138,11 +138,14 @@ Status compute_globals(const QuantizeProblem& problem, const Produced& produced,
   return launch(kName, finish_globals, grid_for(count, kQuantizeThreads), kQuantizeThreads, stream, problem, count);
 }
 
-Status quantize_all_blocks(const QuantizeProblem& problem, const Produced& produced, cudaStream_t stream) {
+Status quantize_all_blocks(const QuantizeProblem& problem, const Produced& produced, const std::int64_t* scale_rows, cudaStream_t stream) {
   const MutableMatrix& to = problem.to;
   if (to.batch * to.rows * to.cols == 0) return {};
-  const ScaleExtent extent = to.format.has_scales() ? padded_scale_extent(to) : ScaleExtent{to.rows, ceil_div(to.cols, kChunk)};
-  return launch_quantize_blocks(problem, produced, OwnScaleRows{}, extent, stream);
+  ScaleExtent extent{ceil_div(to.rows, item_rows(to.format)), ceil_div(to.cols, item_cols(to.format))};
+  if (to.format.has_scales() && scale_rows == nullptr) extent = padded_scale_extent(to);
+  const int team = item_rows(to.format) * item_cols(to.format) <= kLongestForOneThread ? 1 : kWarp;
+  const dim3 grid = grid_for(to.batch * extent.rows * extent.cols * team, kQuantizeThreads);
+  return launch(kName, quantize_blocks, grid, kQuantizeThreads, stream, problem, produced, scale_rows, extent, team);
 }
 
 }  // namespace
@@ -163,23 +166,19 @@ Status quantize_generic(const QuantizeProblem& problem, const Choice&, const Exe
     produced.factors = factors;
   }
   if (!problem.global_given) FINESCALE_TRY(compute_globals(problem, produced, stream));
-  FINESCALE_TRY(quantize_all_blocks(problem, produced, stream));
+  FINESCALE_TRY(quantize_all_blocks(problem, produced, nullptr, stream));
   const std::int64_t count = global_count(problem.to);
   if (problem.global_given || problem.recipe.profile != Profile::compressed_tensors || count == 0) return {};
   return launch(kName, decode_globals, grid_for(count, kQuantizeThreads), kQuantizeThreads, stream, problem, count);
 }
 
-QuantizeProblem output_problem(const MutableMatrix& d, const float* values) {
+Status quantize_output(const MutableMatrix& d, const float* values, const std::int64_t* scale_rows, cudaStream_t stream) {
   QuantizeProblem problem;
   problem.from = with_strides(Matrix{.format = kF32, .batch = d.batch, .rows = d.rows, .cols = d.cols});
   problem.from.data = reinterpret_cast<const std::byte*>(values);
   problem.to = d;
   problem.global_given = true;
-  return problem;
-}
-
-Status quantize_output(const MutableMatrix& d, const float* values, cudaStream_t stream) {
-  return quantize_all_blocks(output_problem(d, values), {}, stream);
+  return quantize_all_blocks(problem, {}, scale_rows, stream);
 }
 
 }  // namespace finescale::cuda
