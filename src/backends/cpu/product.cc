@@ -6,6 +6,7 @@
 #include <finescale/access.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace finescale::cpu {
@@ -88,6 +89,15 @@ void multiply_tiles(const Product& product, const Execution& execution) {
 
 // --- gemv ----------------------------------------------------------------------------------------------------------------
 
+bool is_narrow(const float* x, std::int64_t count) {
+  bool narrow = true;
+  for (std::int64_t k = 0; k < count; ++k) {
+    const float magnitude = std::fabs(x[k]);
+    narrow &= magnitude == 0.0f || (magnitude >= kNarrowLow && magnitude <= kNarrowHigh);
+  }
+  return narrow;
+}
+
 // Columns of every four in the order 0 2 1 3, as gemv_panel wants them; zeros up to the end of the unit.
 void arrange_row(const Product& product, std::int64_t place) {
   const std::int64_t depth = product.depth(), whole = product.strip.shape.depth;
@@ -95,6 +105,7 @@ void arrange_row(const Product& product, std::int64_t place) {
   const StripRow& at = product.strip.row_in(place);
   read_row(product.leaves, product.problem.a, at.a_batch, at.a_row, at.a_scale_row, 0, depth, x);
   std::memset(x + depth, 0, static_cast<std::size_t>(whole - depth) * sizeof(float));
+  product.strip.narrow[place] = is_narrow(x, depth);
   for (std::int64_t k = 0; k < whole; k += 4) std::swap(x[k + 1], x[k + 2]);
 }
 
@@ -103,9 +114,10 @@ void gemv_panels(const Product& product, const Segment& segment, std::int64_t be
   for (std::int64_t p = begin; p < end; ++p) {
     const PanelCodes codes = panel_codes(product.matrix_of(p), segment.b_batch, product.panel_in_matrix(p), 0);
     for (std::int64_t row = 0; row < segment.count; row += kGemvRows) {
-      const std::int64_t place = segment.first + row;
-      product.leaves.gemv_panel(codes, product.depth(), std::min(kGemvRows, segment.count - row), product.strip.packed + place * whole,
-                                whole, product.strip.sums_of(p, place));
+      const std::int64_t place = segment.first + row, rows = std::min(kGemvRows, segment.count - row);
+      const bool* narrow = product.strip.narrow + place;
+      product.leaves.gemv_panel(codes, product.depth(), rows, product.strip.packed + place * whole, whole,
+                                std::all_of(narrow, narrow + rows, [](bool one) { return one; }), product.strip.sums_of(p, place));
     }
   }
 }

@@ -35,6 +35,7 @@ Strip cut_strip(const StripShape& shape, Cutter& cutter) {
   strip.slot = cutter.take<std::int32_t>(shape.rows);
   strip.source = cutter.take<std::int32_t>(shape.rows);
   strip.segments = cutter.take<Segment>(shape.rows);
+  strip.narrow = cutter.take<bool>(shape.rows);
   strip.packed = cutter.take<float>(shape.rows * shape.depth + 1024);  // leaves fetch ahead of what they read
   strip.sums = cutter.take<float>(shape.rows * shape.panels * kPanelRows);
   return strip;

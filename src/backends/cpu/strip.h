@@ -43,6 +43,7 @@ struct Strip {
   std::int32_t* slot = nullptr;    // rows[i]'s place in the order of the sums; -1: it has none
   std::int32_t* source = nullptr;  // the row in place p; slot's inverse
   Segment* segments = nullptr;
+  bool* narrow = nullptr;   // of the row in a place, gemv only (kernels/leaves.h)
   float* packed = nullptr;  // A in FP32
   float* sums = nullptr;    // [panel][place][16]
 

@@ -10,8 +10,10 @@
 
 namespace finescale::cpu::avx2 {
 
-// Strong entry points that kLeaves (gemm_avx2.cc) names.
-void gemv_panel(const PanelCodes& panel, std::int64_t cols, std::int64_t rows, const float* x, std::int64_t x_stride, float* sums);
+// Strong entry points that kLeaves (gemm_avx2.cc) and gemv_panel call.
+void gemv_panel(const PanelCodes& panel, std::int64_t cols, std::int64_t rows, const float* x, std::int64_t x_stride, bool narrow,
+                float* out);
+void gemv_bytes(const PanelCodes& panel, std::int64_t cols, std::int64_t rows, const float* x, std::int64_t x_stride, float* out);
 void decode_run(Element element, const unsigned char* row, std::int64_t first, bool high_nibble_first, std::int64_t count, float* out);
 void transpose(const float* in, std::int64_t stride, std::int64_t count, float* out);
 

@@ -1,12 +1,12 @@
-// The product of 1..4 rows of A with one prepared panel of B, for AVX2 and FMA: bound by reading B, so the weights are decoded
-// in registers, once for all rows of A.
+// The product of 1..4 rows of A with one prepared panel of 4-bit B, for AVX2, FMA and F16C. The weights are decoded in registers,
+// once for all rows of A; the vector units bound it, so operations are counted here (docs/kernels/cpu_gemm.md).
 //
-//   4-bit   A byte shuffle gives the high and one the low byte of bf16(element) for 32 codes; unpacked, a 32-bit lane holds two
-//           columns of one row, which a shift and a mask turn into FP32. So lanes run (row, columns 0 1), (row, columns 2 3):
-//           x comes in pairs of columns (0, 2) and (1, 3), and a horizontal addition at the end joins the two lanes of a row.
-//   8-bit   Lane = row throughout; a shift brings a column to the bottom of the lanes.
+// A byte shuffle gives the high and one the low byte of bf16(element) for 32 codes; unpacked, a 32-bit lane holds two columns of
+// one row, which a shift and a mask turn into FP32. So lanes run (row, columns 0 1), (row, columns 2 3): x comes in pairs of
+// columns (0, 2) and (1, 3), and a horizontal addition at the very end joins the two lanes of a row.
 //
-// A weight is multiplied by its block scale before x meets it: no sum can overflow or lose bits that its terms do not.
+// A block scale multiplies either the block's sum (a product a block) or, before x meets them, the weights (a product a weight):
+// the first where `narrow` promises that no sum of x times an element leaves the normal range.
 #include "backends/cpu/kernels/decode_avx2.h"
 #include "backends/cpu/kernels/leaves.h"
 
@@ -15,146 +15,191 @@ namespace {
 
 constexpr std::int64_t kAhead = 1152;  // bytes of the panel fetched ahead: two units of nvfp4
 
-// The two bytes of bf16(e2m1) for the 16 codes, in both 128-bit halves.
+// E4M3 scales come out of F16C times 2^-8; their element tables make up for it. Both are exact.
+constexpr int table_exponent(Element scale) { return scale == Element::e4m3 ? 8 : 0; }
+
+// The two bytes of bf16(e2m1 * 2^exponent) for the 16 codes, in both 128-bit halves; only the high byte knows an even exponent.
 struct ElementBytes {
   __m256i high, low;
 };
 
+template <int kExponent>
 [[gnu::always_inline]] inline ElementBytes element_bytes() {
-  const auto b = [](int value) { return static_cast<char>(value); };
-  const __m128i high =
-      _mm_setr_epi8(0, 0x3F, 0x3F, 0x3F, 0x40, 0x40, 0x40, 0x40, b(0x80), b(0xBF), b(0xBF), b(0xBF), b(0xC0), b(0xC0), b(0xC0), b(0xC0));
-  const __m128i low = _mm_setr_epi8(0, 0, b(0x80), b(0xC0), 0, 0x40, b(0x80), b(0xC0), 0, 0, b(0x80), b(0xC0), 0, 0x40, b(0x80), b(0xC0));
+  constexpr int e = kExponent / 2;
+  const auto b = [](int value) { return static_cast<char>(value + e); };
+  const __m128i high = _mm_setr_epi8(0, b(0x3F), b(0x3F), b(0x3F), b(0x40), b(0x40), b(0x40), b(0x40), static_cast<char>(0x80), b(0xBF),
+                                     b(0xBF), b(0xBF), b(0xC0), b(0xC0), b(0xC0), b(0xC0));
+  const __m128i low = _mm_setr_epi8(0, 0, -128, -64, 0, 64, -128, -64, 0, 0, -128, -64, 0, 64, -128, -64);
   return {_mm256_broadcastsi128_si256(high), _mm256_broadcastsi128_si256(low)};
+}
+
+// Of rows 0 1 4 5 (low) and rows 2 3 6 7 (high) of a half panel, two lanes a row: the order that unpacking leaves them in.
+struct Lanes {
+  __m256 low, high;
+};
+
+// The block scales of 16 rows in two registers, times 2^-table_exponent.
+struct RowScales {
+  __m256 half[2];
+};
+
+// E4M3 as f16: the exponent field keeps its place but for the bias, 7 against 15, so the value is 2^-8 of the scale, subnormals
+// included. A magnitude of 0x7F carries into bit 14, which makes the f16 exponent all ones: NaN.
+[[gnu::always_inline]] inline RowScales e4m3_scales(const unsigned char* codes) {
+  const __m256i high_bytes = _mm256_slli_epi16(_mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(codes))), 8);
+  const __m256i half = _mm256_and_si256(_mm256_srai_epi16(high_bytes, 1), _mm256_set1_epi16(static_cast<short>(0xBF80)));
+  const __m256i nan = _mm256_and_si256(_mm256_add_epi16(half, _mm256_set1_epi16(0x0080)), _mm256_set1_epi16(0x4000));
+  const __m256i bits = _mm256_or_si256(half, nan);
+  return {{_mm256_cvtph_ps(_mm256_castsi256_si128(bits)), _mm256_cvtph_ps(_mm256_extracti128_si256(bits, 1))}};
+}
+
+template <Element kScale>
+[[gnu::always_inline]] inline RowScales row_scales(const unsigned char* codes) {
+  if constexpr (kScale == Element::e4m3) return e4m3_scales(codes);
+  return {{load_scales(kScale, codes), load_scales(kScale, codes + (kScale == Element::f32 ? 32 : 8))}};
+}
+
+// Blocks of a unit at most: units are at most kDepth columns, blocks at least 8.
+constexpr int kMostBlocks = kDepth / 8;
+
+// The block scales of a unit, decoded once for both halves, each row's twice as the sums have it.
+struct UnitScales {
+  Lanes of[2][kMostBlocks];
+};
+
+template <Element kScale>
+[[gnu::always_inline]] inline void decode_scales(const unsigned char* codes, std::int64_t blocks, UnitScales& out) {
+  constexpr std::int64_t kBytes = kScale == Element::f32 ? 64 : kScale == Element::none ? 0 : 16;
+  for (std::int64_t block = 0; block < blocks; ++block) {
+    const RowScales scales = row_scales<kScale>(codes + block * kBytes);
+#pragma GCC unroll 2
+    for (int h = 0; h < 2; ++h) {
+      out.of[h][block] = {_mm256_unpacklo_ps(scales.half[h], scales.half[h]), _mm256_unpackhi_ps(scales.half[h], scales.half[h])};
+    }
+  }
 }
 
 [[gnu::always_inline]] inline __m256 pair(const float* x) {
   return _mm256_castpd_ps(_mm256_broadcast_sd(reinterpret_cast<const double*>(x)));
 }
 
-// Adds 4 columns of 4 rows: `packed` holds bf16 pairs, x the four columns in the order 0 2 1 3.
 template <int kRows>
-[[gnu::always_inline]] inline void add_pairs(__m256i packed, __m256 scale, const float* x, std::int64_t x_stride, __m256 (&acc)[kRows]) {
-  const __m256 even = _mm256_mul_ps(_mm256_castsi256_ps(_mm256_slli_epi32(packed, 16)), scale);
-  const __m256 odd = _mm256_mul_ps(_mm256_castsi256_ps(_mm256_and_si256(packed, _mm256_set1_epi32(static_cast<int>(0xFFFF0000u)))), scale);
+struct Sums {
+  __m256 low[kRows], high[kRows];
+
+  [[gnu::always_inline]] void clear() {
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) low[r] = high[r] = _mm256_setzero_ps();
+  }
+};
+
+// Adds 4 columns of 4 rows: `packed` holds bf16 pairs, x the four columns in the order 0 2 1 3.
+template <bool kScaleFirst, int kRows>
+[[gnu::always_inline]] inline void add_pairs(__m256i packed, __m256 scale, const float* x, std::int64_t x_stride, __m256 (&sums)[kRows]) {
+  __m256 even = _mm256_castsi256_ps(_mm256_slli_epi32(packed, 16));
+  __m256 odd = _mm256_castsi256_ps(_mm256_and_si256(packed, _mm256_set1_epi32(static_cast<int>(0xFFFF0000u))));
+  if constexpr (kScaleFirst) {
+    even = _mm256_mul_ps(even, scale);
+    odd = _mm256_mul_ps(odd, scale);
+  }
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
-    acc[r] = _mm256_fmadd_ps(even, pair(x + r * x_stride), acc[r]);
-    acc[r] = _mm256_fmadd_ps(odd, pair(x + r * x_stride + 2), acc[r]);
+    sums[r] = _mm256_fmadd_ps(even, pair(x + r * x_stride), sums[r]);
+    sums[r] = _mm256_fmadd_ps(odd, pair(x + r * x_stride + 2), sums[r]);
   }
 }
 
-template <int kRows>
-struct HalfSums {
-  __m256 low[kRows], high[kRows];  // of rows 0 1 4 5 and of rows 2 3 6 7 of a half panel, two lanes a row
-};
-
-// 8 columns of a half panel (8 rows). low and high are the block scales in the lanes of the unpacked pairs.
-template <int kRows>
-[[gnu::always_inline]] inline void add_codes(__m256i codes, const ElementBytes& bytes, __m256 scale_low, __m256 scale_high, const float* x,
-                                             std::int64_t x_stride, HalfSums<kRows>& sums) {
+// 8 columns of a half panel.
+template <bool kScaleFirst, int kRows>
+[[gnu::always_inline]] inline void add_codes(__m256i codes, const ElementBytes& bytes, const Lanes& scale, const float* x,
+                                             std::int64_t x_stride, Sums<kRows>& sums) {
 #pragma GCC unroll 2
   for (int nibble = 0; nibble < 2; ++nibble) {
     const __m256i code = _mm256_and_si256(nibble == 0 ? codes : _mm256_srli_epi32(codes, 4), _mm256_set1_epi8(0xF));
     const __m256i low = _mm256_shuffle_epi8(bytes.low, code), high = _mm256_shuffle_epi8(bytes.high, code);
-    add_pairs<kRows>(_mm256_unpacklo_epi8(low, high), scale_low, x + 4 * nibble, x_stride, sums.low);
-    add_pairs<kRows>(_mm256_unpackhi_epi8(low, high), scale_high, x + 4 * nibble, x_stride, sums.high);
+    add_pairs<kScaleFirst>(_mm256_unpacklo_epi8(low, high), scale.low, x + 4 * nibble, x_stride, sums.low);
+    add_pairs<kScaleFirst>(_mm256_unpackhi_epi8(low, high), scale.high, x + 4 * nibble, x_stride, sums.high);
   }
 }
 
-// kHalves halves of a panel from `first_half` on, over all of K.
-template <int kRows, int kHalves>
-void gemv_e2m1(const PanelCodes& panel, std::int64_t cols, const float* x, std::int64_t x_stride, int first_half, float* out) {
-  const ElementBytes bytes = element_bytes();
-  const std::int64_t scale_width = panel.scale == Element::f32 ? 4 : 1;
-  HalfSums<kRows> sums[kHalves];
-  for (auto& half : sums) {
-    for (int r = 0; r < kRows; ++r) half.low[r] = half.high[r] = _mm256_setzero_ps();
+// Half a panel, one unit: total += x * weights.
+template <int kBlockCols, bool kScaleFirst, int kRows>
+[[gnu::always_inline]] inline void add_unit(const unsigned char* codes, std::int64_t block_cols, std::int64_t blocks, const Lanes* scales,
+                                            const ElementBytes& bytes, const float* x, std::int64_t x_stride, Sums<kRows>& total) {
+  if constexpr (kBlockCols != 0) block_cols = kBlockCols;
+  for (std::int64_t block = 0; block < blocks; ++block, x += block_cols) {
+    const Lanes scale = scales[block];
+    Sums<kRows> sums = total;
+    if constexpr (!kScaleFirst) sums.clear();
+#pragma GCC unroll 2
+    for (std::int64_t col = 0; col < block_cols; col += 8, codes += 64) {
+      add_codes<kScaleFirst>(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes)), bytes, scale, x + col, x_stride, sums);
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      total.low[r] = kScaleFirst ? sums.low[r] : _mm256_fmadd_ps(sums.low[r], scale.low, total.low[r]);
+      total.high[r] = kScaleFirst ? sums.high[r] : _mm256_fmadd_ps(sums.high[r], scale.high, total.high[r]);
+    }
   }
+}
+
+// The two halves of a panel take turns unit by unit: memory is read in one stream, and one half's sums fit the registers.
+// kBlockCols 0: block_cols, known at run time only.
+template <Element kScale, int kBlockCols, bool kScaleFirst, int kRows>
+void gemv_e2m1(const PanelCodes& panel, std::int64_t cols, const float* x, std::int64_t x_stride, float* out) {
+  const ElementBytes bytes = element_bytes<table_exponent(kScale)>();
+  const std::int64_t block_cols = kBlockCols != 0 ? kBlockCols : panel.block_cols;
+  Sums<kRows> total[2];
+  total[0].clear();
+  total[1].clear();
+  UnitScales scales;
   const unsigned char* unit = panel.units;
-  for (std::int64_t k0 = 0; k0 < cols; k0 += panel.unit_cols, unit += panel.unit_bytes) {
-    const unsigned char* lanes = unit + panel.scale_bytes;
-    const std::int64_t unit_end = k0 + panel.unit_cols < cols ? k0 + panel.unit_cols : cols;
-    for (std::int64_t k = k0, block = 0; k < unit_end; k += panel.block_cols, ++block) {
-      __m256 scale_low[kHalves], scale_high[kHalves];
-#pragma GCC unroll 2
-      for (int h = 0; h < kHalves; ++h) {
-        const __m256 scale = load_scales(panel.scale, unit + (block * kPanelRows + (first_half + h) * 8) * scale_width);
-        scale_low[h] = _mm256_unpacklo_ps(scale, scale);
-        scale_high[h] = _mm256_unpackhi_ps(scale, scale);
-      }
-      for (std::int64_t in_block = 0; in_block < panel.block_cols; in_block += 8, lanes += 64) {
-        _mm_prefetch(reinterpret_cast<const char*>(lanes + kAhead), _MM_HINT_T0);
-#pragma GCC unroll 2
-        for (int h = 0; h < kHalves; ++h) {
-          const __m256i codes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(lanes + (first_half + h) * 32));
-          add_codes<kRows>(codes, bytes, scale_low[h], scale_high[h], x + k + in_block, x_stride, sums[h]);
-        }
-      }
+  for (std::int64_t k = 0; k < cols; k += panel.unit_cols, unit += panel.unit_bytes) {
+    const std::int64_t unit_cols = cols - k < panel.unit_cols ? cols - k : panel.unit_cols;
+    const std::int64_t blocks = (unit_cols + block_cols - 1) / block_cols;
+    for (std::int64_t line = 0; line < panel.unit_bytes; line += 64)
+      _mm_prefetch(reinterpret_cast<const char*>(unit + kAhead + line), _MM_HINT_T0);
+    decode_scales<kScale>(unit, blocks, scales);
+    for (int half = 0; half < 2; ++half) {
+      add_unit<kBlockCols, kScaleFirst>(unit + panel.scale_bytes + half * 32, block_cols, blocks, scales.of[half], bytes, x + k, x_stride,
+                                        total[half]);
     }
   }
-  for (int r = 0; r < kRows; ++r) {
-    for (int h = 0; h < kHalves; ++h) {
-      _mm256_storeu_ps(out + r * kPanelRows + (first_half + h) * 8, _mm256_hadd_ps(sums[h].low[r], sums[h].high[r]));
+  for (int half = 0; half < 2; ++half) {
+    for (int r = 0; r < kRows; ++r) {
+      _mm256_storeu_ps(out + r * kPanelRows + half * 8, _mm256_hadd_ps(total[half].low[r], total[half].high[r]));
     }
   }
 }
 
-template <int kRows>
-void gemv_bytes(const PanelCodes& panel, std::int64_t cols, const float* x, std::int64_t x_stride, float* out) {
-  constexpr int kOrder[4] = {0, 2, 1, 3};  // where column j of four lies in x
-  const std::int64_t scale_width = panel.scale == Element::f32 ? 4 : 1;
-  __m256 acc[kRows][2];
-  for (auto& row : acc) row[0] = row[1] = _mm256_setzero_ps();
-  for (std::int64_t k = 0; k < cols; k += panel.block_cols) {
-    const unsigned char* unit = panel.units + k / panel.unit_cols * panel.unit_bytes;
-    const std::int64_t in_unit = k % panel.unit_cols, block_end = k + panel.block_cols < cols ? k + panel.block_cols : cols;
-    const unsigned char* scales = unit + in_unit / panel.block_cols * kPanelRows * scale_width;
-    const unsigned char* lanes = unit + panel.scale_bytes + in_unit * kPanelRows;
-    const __m256 scale[2] = {load_scales(panel.scale, scales), load_scales(panel.scale, scales + 8 * scale_width)};
-    for (std::int64_t column = k; column < block_end; column += 4, lanes += 64) {
-      _mm_prefetch(reinterpret_cast<const char*>(lanes + kAhead), _MM_HINT_T0);
-#pragma GCC unroll 2
-      for (int h = 0; h < 2; ++h) {
-        const __m256i codes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(lanes + 32 * h));
-#pragma GCC unroll 4
-        for (int j = 0; j < 4; ++j) {
-          const __m256i code = _mm256_and_si256(_mm256_srli_epi32(codes, 8 * j), _mm256_set1_epi32(0xFF));
-          const __m256 weight = _mm256_mul_ps(decode8(panel.element, code), scale[h]);
-#pragma GCC unroll 4
-          for (int r = 0; r < kRows; ++r) {
-            acc[r][h] = _mm256_fmadd_ps(weight, _mm256_broadcast_ss(x + r * x_stride + column + kOrder[j]), acc[r][h]);
-          }
-        }
-      }
-    }
-  }
-  for (int r = 0; r < kRows; ++r) {
-    _mm256_storeu_ps(out + r * kPanelRows, acc[r][0]);
-    _mm256_storeu_ps(out + r * kPanelRows + 8, acc[r][1]);
-  }
-}
-
-// Up to two rows keep the sums of a whole panel in registers; more take one half of it after the other.
-template <int kRows>
-void gemv_rows(const PanelCodes& panel, std::int64_t cols, const float* x, std::int64_t x_stride, float* out) {
-  if (panel.element != Element::e2m1) return gemv_bytes<kRows>(panel, cols, x, x_stride, out);
-  if constexpr (kRows <= 2) {
-    gemv_e2m1<kRows, 2>(panel, cols, x, x_stride, 0, out);
-  } else {
-    gemv_e2m1<kRows, 1>(panel, cols, x, x_stride, 0, out);
-    gemv_e2m1<kRows, 1>(panel, cols, x, x_stride, 1, out);
+// Three and four rows scale the weights first: their sums fill the registers, and the products are shared by the rows.
+template <Element kScale, int kBlockCols>
+void gemv_rows(const PanelCodes& panel, std::int64_t cols, std::int64_t rows, const float* x, std::int64_t x_stride, bool narrow,
+               float* out) {
+  switch (rows) {
+    case 1:
+      return narrow ? gemv_e2m1<kScale, kBlockCols, false, 1>(panel, cols, x, x_stride, out)
+                    : gemv_e2m1<kScale, kBlockCols, true, 1>(panel, cols, x, x_stride, out);
+    case 2:
+      return narrow ? gemv_e2m1<kScale, kBlockCols, false, 2>(panel, cols, x, x_stride, out)
+                    : gemv_e2m1<kScale, kBlockCols, true, 2>(panel, cols, x, x_stride, out);
+    case 3: return gemv_e2m1<kScale, kBlockCols, true, 3>(panel, cols, x, x_stride, out);
+    default: return gemv_e2m1<kScale, kBlockCols, true, 4>(panel, cols, x, x_stride, out);
   }
 }
 
 }  // namespace
 
-void gemv_panel(const PanelCodes& panel, std::int64_t cols, std::int64_t rows, const float* x, std::int64_t x_stride, float* sums) {
-  switch (rows) {
-    case 1: return gemv_rows<1>(panel, cols, x, x_stride, sums);
-    case 2: return gemv_rows<2>(panel, cols, x, x_stride, sums);
-    case 3: return gemv_rows<3>(panel, cols, x, x_stride, sums);
-    default: return gemv_rows<4>(panel, cols, x, x_stride, sums);
+void gemv_panel(const PanelCodes& panel, std::int64_t cols, std::int64_t rows, const float* x, std::int64_t x_stride, bool narrow,
+                float* out) {
+  if (panel.element != Element::e2m1) return gemv_bytes(panel, cols, rows, x, x_stride, out);
+  switch (panel.scale) {
+    case Element::e4m3:
+      return panel.block_cols == 16 ? gemv_rows<Element::e4m3, 16>(panel, cols, rows, x, x_stride, narrow, out)
+                                    : gemv_rows<Element::e4m3, 0>(panel, cols, rows, x, x_stride, narrow, out);
+    case Element::e8m0: return gemv_rows<Element::e8m0, 0>(panel, cols, rows, x, x_stride, narrow, out);
+    case Element::f32: return gemv_rows<Element::f32, 0>(panel, cols, rows, x, x_stride, narrow, out);
+    default: return gemv_rows<Element::none, 0>(panel, cols, rows, x, x_stride, narrow, out);
   }
 }
 

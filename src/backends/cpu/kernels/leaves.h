@@ -21,6 +21,9 @@ inline constexpr std::int64_t kTileRows = 6;    // rows of A a micro-kernel take
 inline constexpr std::int64_t kDepth = 256;     // columns of K decoded at once: a panel is 16 KiB and stays in L1
 inline constexpr std::int64_t kGemvRows = 4;    // rows of A that gemv_panel takes at once
 
+// Between them a sum of 64 products of x and an element neither overflows nor loses bits to subnormals, whatever the element.
+inline constexpr float kNarrowLow = 0x1p-90f, kNarrowHigh = 0x1p90f;
+
 // Bytes of a panel in layout panel16, from one of its units on (layouts/prepared/panel16.h).
 struct PanelCodes {
   const unsigned char* units;
@@ -35,8 +38,9 @@ struct Leaves {
   // sums[r][16] (+)= sum over k ascending of a[k][r] * panel[k][16]; `first` starts from zero.
   void (*multiply)(std::int64_t rows, const float* a, const float* panel, std::int64_t depth, float* sums, bool first);
   // sums[r][16] = the product of row r of x with the panel. x: columns of every four in the order 0 2 1 3, zeros up to the end
-  // of the last unit. Null where this instruction set has none.
-  void (*gemv_panel)(const PanelCodes& panel, std::int64_t cols, std::int64_t rows, const float* x, std::int64_t x_stride, float* sums);
+  // of the last unit. narrow: every x is 0 or of a magnitude from kNarrowLow to kNarrowHigh. Null: this table has none.
+  void (*gemv_panel)(const PanelCodes& panel, std::int64_t cols, std::int64_t rows, const float* x, std::int64_t x_stride, bool narrow,
+                     float* sums);
   // Elements first .. first + count - 1 of a packed row.
   void (*decode_run)(Element element, const unsigned char* row, std::int64_t first, bool high_nibble_first, std::int64_t count, float* out);
   // out[k][16] from in[row][k], rows `stride` apart.
