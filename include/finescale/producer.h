@@ -28,7 +28,8 @@ FINESCALE_HD inline float plain_value(const BasicMatrix<Byte, Float>& matrix, st
 FINESCALE_HD inline void add_residual(const QuantizeProblem& problem, std::int64_t batch, std::int64_t row, std::int64_t col) {
   const MutableMatrix& residual = problem.producer.residual;
   const float sum = plain_value(problem.from, batch, row, col) + plain_value(residual, batch, row, col);
-  set_code(residual, batch, row, col, encode(residual.format.element, sum));
+  const float stored = is_nan(sum) ? bits_float(0x7FC00000u) : sum;  // a NaN has one form, so that bytes agree everywhere
+  set_code(residual, batch, row, col, encode(residual.format.element, stored));
 }
 
 // What rms_norm normalises: the input, or the sum that add_residual has left in the residual.

@@ -20,7 +20,7 @@ struct GemmCase {
   std::int64_t batch = 1, m = 3, n = 5, k = 32;
   ScaleLayout a_scales = ScaleLayout::linear, b_scales = ScaleLayout::linear, d_scales = ScaleLayout::linear;
   CodeLayout a_codes = CodeLayout::row_major, b_codes = CodeLayout::row_major, d_codes = CodeLayout::row_major;
-  bool prepared = false;  // B, and B2, in the layout that the device prefers
+  bool prepared = false;  // B, and B2, in the layout that the device prefers; the CPU's where it has none
   GlobalScale a_global = GlobalScale::none, b_global = GlobalScale::none, d_global = GlobalScale::none;
   Gate gate = Gate::none;
   Activation activation = Activation::none;
@@ -88,7 +88,8 @@ inline void put_gaps(Matrix& m, bool spread) {
 
 inline OwnedMatrix prepared(const OwnedMatrix& from, const Device& device) {
   if (from.view().absent()) return {};
-  const auto tags = prepared_like(from.view(), device);
+  const auto preferred = prepared_like(from.view(), device);
+  const auto tags = preferred.status().code == Code::unsupported ? prepared_like(from.view(), cpu_device()) : preferred;
   EXPECT_TRUE(tags) << tags.status().sentence;
   if (!tags) return {};
   OwnedMatrix to = owned_matrix(*tags);
