@@ -5,35 +5,24 @@
 #include "backends/cpu/output.h"
 #include "backends/cpu/row_reader.h"
 
-#include <algorithm>
-
 namespace finescale::cpu {
 namespace {
 
-// Rows of all batches, in the order of D.
-struct Cursor {
-  std::int64_t batch = 0, row = 0;
-};
-
-// Fills the strip from the cursor on: whole batches, and of the last one as many whole blocks of rows of D as fit.
-void fill_strip(const GemmProblem& problem, Cursor& cursor, Strip& strip) {
-  const std::int64_t block_rows = std::max<std::int64_t>(problem.d.format.block_rows, 1);
+// Fills the strip with the rows from the cursor on.
+void fill_strip(const GemmProblem& problem, StripCursor& cursor, Strip& strip) {
   strip.row_count = strip.segment_count = 0;
   while (cursor.batch < problem.d.batch) {
-    const std::int64_t left = problem.d.rows - cursor.row, room = strip.shape.rows - strip.row_count;
-    const std::int64_t count = left <= room ? left : room / block_rows * block_rows;
+    const std::int64_t b = cursor.batch, first = cursor.row;
+    const std::int64_t count = take_rows(strip, problem.d.rows, problem.d.format.block_rows, cursor);
     if (count == 0) return;
-    append_segments(strip, strip.row_count, count, cursor.batch);
-    for (std::int64_t i = 0; i < count; ++i, ++cursor.row) {
-      const std::int64_t place = strip.row_count++, b = cursor.batch, m = cursor.row;
+    append_segments(strip, strip.row_count, count, b);
+    for (std::int64_t m = first; m < first + count; ++m) {
+      const std::int64_t place = strip.row_count++;
       strip.rows[place] = {b, m, m, b, b, m, m};
       strip.slot[place] = strip.source[place] = static_cast<std::int32_t>(place);
     }
-    if (cursor.row == problem.d.rows) cursor = {cursor.batch + 1, 0};
   }
 }
-
-bool has_gemv(const Matrix& b) { return is_panel(b); }
 
 }  // namespace
 
@@ -46,7 +35,7 @@ Status gemm_run(const Leaves& leaves, Method method, const GemmProblem& problem,
   zero_scale_padding(problem.d, problem.d.scale_rows());
   if (problem.d.rows == 0 || problem.d.cols == 0) return {};
   Strip strip = make_strip(strip_shape(problem, problem.d.batch * problem.d.rows), execution.workspace.scratch);
-  for (Cursor cursor; cursor.batch < problem.d.batch;) {
+  for (StripCursor cursor; cursor.batch < problem.d.batch;) {
     fill_strip(problem, cursor, strip);
     multiply_strip(leaves, method, problem, strip, execution);
     finish_strip(leaves, problem, strip, execution);
@@ -55,8 +44,8 @@ Status gemm_run(const Leaves& leaves, Method method, const GemmProblem& problem,
 }
 
 Refusal gemv_supports(const GemmProblem& problem, const DeviceInfo&) {
-  if (!has_gemv(problem.b)) return {"B must be prepared as panel16, in a format whose blocks are multiples of 8 columns"};
-  if (problem.epilogue.gate == Gate::second_matrix && !has_gemv(problem.b2)) return {"b2 must be prepared as panel16"};
+  if (!is_panel(problem.b)) return {"B must be prepared as panel16, in a format whose blocks are multiples of 8 columns"};
+  if (problem.epilogue.gate == Gate::second_matrix && !is_panel(problem.b2)) return {"b2 must be prepared as panel16"};
   if (problem.batch_invariant) return {"batch_invariant: the order of sums is not that of larger M"};
   return {};
 }

@@ -1,6 +1,7 @@
 #include "backends/cpu/kernels.h"
 
 #include "backends/cpu/gemm.h"
+#include "backends/cpu/grouped_gemm.h"
 #include "ops/summation_orders.h"
 
 namespace finescale::cpu {
@@ -47,8 +48,33 @@ constexpr Kernel<GemmProblem> kGemm[] = {
      .run = run_gemm<portable::kLeaves, Method::tiles>},
 };
 
+template <const Leaves& kLeaves, Method kMethod>
+Status run_grouped(const GroupedGemmProblem& problem, const Choice&, const Execution& execution) {
+  return grouped_gemm_run(kLeaves, kMethod, problem, execution);
+}
+
+constexpr Kernel<GroupedGemmProblem> kGroupedGemm[] = {
+    {.name = "grouped_gemm_any_any_any_avx2_gemv",
+     .target = kAvx2,
+     .adds = unstated,
+     .supports = grouped_gemv_supports,
+     .suits = grouped_gemv_suits,
+     .configure = grouped_gemm_configure,
+     .run = run_grouped<avx2::kLeaves, Method::gemv>},
+    {.name = "grouped_gemm_any_any_any_avx2",
+     .target = kAvx2,
+     .adds = ascending_fma,
+     .configure = grouped_gemm_configure,
+     .run = run_grouped<avx2::kLeaves, Method::tiles>},
+    {.name = "grouped_gemm_any_any_any_portable",
+     .target = kAnyCpu,
+     .adds = ascending_products,
+     .configure = grouped_gemm_configure,
+     .run = run_grouped<portable::kLeaves, Method::tiles>},
+};
+
 }  // namespace
 
-BackendTables tables() { return {.gemm = kGemm}; }
+BackendTables tables() { return {.gemm = kGemm, .grouped_gemm = kGroupedGemm}; }
 
 }  // namespace finescale::cpu

@@ -68,6 +68,14 @@ Strip make_strip(const StripShape& shape, std::byte* scratch) {
 
 float* Strip::sums_of(std::int64_t panel, std::int64_t place) const { return sums + (panel * shape.rows + place) * kPanelRows; }
 
+std::int64_t take_rows(const Strip& strip, std::int64_t batch_rows, std::int64_t block_rows, StripCursor& cursor) {
+  const std::int64_t left = batch_rows - cursor.row, room = strip.shape.rows - strip.row_count;
+  const std::int64_t count = left <= room ? left : room / block_rows * block_rows;
+  cursor.row += count;
+  if (cursor.row == batch_rows) cursor = {cursor.batch + 1, 0};
+  return count;
+}
+
 void append_segments(Strip& strip, std::int64_t first, std::int64_t count, std::int64_t b_batch) {
   if (count == 0) return;
   const std::int64_t each = round_up(ceil_div(count, ceil_div(count, kSegmentRows)), kTileRows);

@@ -54,6 +54,15 @@ struct Strip {
 // In scratch of strip_bytes(shape), 64-byte aligned.
 Strip make_strip(const StripShape& shape, std::byte* scratch);
 
+// Where the rows of all batches, in the order of D, have been taken up to.
+struct StripCursor {
+  std::int64_t batch = 0, row = 0;
+};
+
+// How many rows the strip takes next, all of cursor.batch: the rest of the batch, or as many whole blocks of rows of D as fit.
+// 0: the strip is full. Moves the cursor.
+std::int64_t take_rows(const Strip& strip, std::int64_t batch_rows, std::int64_t block_rows, StripCursor& cursor);
+
 // Appends `count` rows in places from `first` on, all of one batch of B, in equal segments of at most kSegmentRows.
 void append_segments(Strip& strip, std::int64_t first, std::int64_t count, std::int64_t b_batch);
 
