@@ -76,6 +76,16 @@ TEST(FixedPoint, keeps_the_smallest_and_the_largest_product) {
   EXPECT_EQ(most.leading().exponent + 63, 512 + 62 + 512 - 1);
 }
 
+TEST(FixedPoint, carries_through_every_word) {
+  FixedPoint value, power;
+  power.add(1, 1000);
+  value += power;
+  value += -0x1p-1000;  // two thousand ones
+  EXPECT_EQ(value.leading().exponent + 63, 999);
+  value.add(1, -1000);
+  EXPECT_TRUE(value == power);
+}
+
 TEST(FixedPoint, multiplies_exactly) {
   for (std::uint64_t i = 0; i < 500; ++i) {
     const auto x = static_cast<float>(random_double(2, 2 * i, 40)), y = static_cast<float>(random_double(2, 2 * i + 1, 40));

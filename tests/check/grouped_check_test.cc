@@ -123,8 +123,37 @@ TEST(GroupedCheck, gathered_rows_sum_into_tokens_in_ascending_order) {
   expect_rows(g, {0.5f * 8 + 16, 0, 0.25f * 16 + 4 * 32});
 }
 
+// Eight rows a token, products of one term: the roundings of the sum are most of the error.
+TEST(GroupedCheck, sums_in_fp32_pass_and_a_missing_row_is_caught) {
+  Grouped g(random_operand(tags(kF32, 10, 1), 61), random_operand(tags(kMxfp4, 30, 1, 2), 62), Routing::Kind::row_groups,
+            std::vector<std::int32_t>(80, 1));
+  for (std::uint64_t i = 0; i < 80; ++i) {
+    g.gather.push_back(static_cast<std::int32_t>(i % 10));
+    g.weight.push_back(static_cast<float>(hash_unit(63, i) - 0.5));
+  }
+  g.problem.routing.gather = g.gather.data();
+  g.problem.routing.gather_length = 80;
+  g.problem.routing.weight = g.weight.data();
+  g.problem.routing.summed_rows = 10;
+  const Matrix a = with_strides(g.problem.gemm.a), b = with_strides(g.problem.gemm.b);
+  const auto write = [&](std::size_t rows) {
+    for (std::int64_t token = 0; token < 10; ++token) {
+      for (std::int64_t col = 0; col < 30; ++col) {
+        float sum = 0;
+        for (std::size_t i = 0; i < rows; ++i) {
+          if (g.gather[i] == token) sum += g.weight[i] * sequential_dot(a, 0, token, b, 1, col);
+        }
+        put(g.owned.d, token, col, sum);
+      }
+    }
+  };
+  write(80);
+  EXPECT_LE(g.judge().worst, 1.0);
+  write(79);
+  EXPECT_GT(g.judge().worst, 1.0);
+}
+
 TEST(GroupedCheck, gathered_rows_without_a_sum) {
-  OwnedProblem shape(ones(3), experts(2), kF32);
   OwnedMatrix a = ones(3);
   for (std::int64_t k = 0; k < 16; ++k) put(a, 2, k, 2.0f);
   Grouped g(std::move(a), experts(2), Routing::Kind::end_offsets, {1, 4});

@@ -1,4 +1,5 @@
 // The bound accepts right kernels and catches wrong ones.
+#include "check/error_model.h"
 #include "check/problems.h"
 
 #include <algorithm>
@@ -8,7 +9,7 @@
 namespace finescale {
 namespace {
 
-constexpr Gate kGates[] = {Gate::none, Gate::halves_gate_first, Gate::halves_up_first, Gate::alternating_rows};
+constexpr Gate kGates[] = {Gate::none, Gate::halves_gate_first, Gate::halves_up_first, Gate::alternating_rows, Gate::second_matrix};
 constexpr Activation kActivations[] = {Activation::none, Activation::relu,      Activation::relu2,
                                        Activation::silu, Activation::gelu_tanh, Activation::gelu_erf};
 
@@ -41,9 +42,11 @@ TEST(RightKernel, passes_with_every_epilogue) {
     for (const Activation activation : kActivations) {
       for (const Format& d : {kF32, kBf16}) {
         OwnedProblem p = random_problem(kBf16, kNvfp4, d, 21, 96, gate);
+        p.b2 = random_operand(tags(kNvfp4, 12, 96), 23);
+        if (gate == Gate::second_matrix) p.problem.b2 = p.b2.view();
         p.problem.epilogue.activation = activation;
         p.problem.epilogue.alpha = -1.7f;
-        p.set_bias(random_operand(tags(kF32, 1, p.problem.b.rows), 31));
+        p.set_bias(random_operand(tags(kF32, 1, gate == Gate::second_matrix ? 24 : 12), 31));
         multiply(p, sequential_dot);
         EXPECT_LE(p.judge().worst, 1.0) << static_cast<int>(gate) << ' ' << static_cast<int>(activation);
         p.set_residual(random_operand(tags(kF16, 5, p.problem.d.cols), 41), 3.3f);
@@ -54,20 +57,51 @@ TEST(RightKernel, passes_with_every_epilogue) {
   }
 }
 
-// The product is 2^-30 of the bias, which the residual takes away again: the rounding of z is all of the error.
-TEST(RightKernel, passes_where_bias_and_residual_cancel) {
-  OwnedProblem p = random_problem(kF32, kMxfp4, kF32, 51, 8);
-  p.problem.epilogue.alpha = 0x1p-10f;
-  p.set_bias(random_operand(tags(kF32, 1, 12), 52));
-  p.set_residual(random_operand(tags(kF32, 5, 12), 53), -1.0f);
-  for (int m = 0; m < 5; ++m) {
-    for (int n = 0; n < 12; ++n) {
-      put(p.bias, 0, n, get(p.bias, 0, n) * 1e6f);
-      put(p.residual, m, n, get(p.bias, 0, n));
-    }
-  }
+// K = 1, where the roundings of scales, alpha and globals are all of the error.
+TEST(RightKernel, passes_where_only_factors_round) {
+  OwnedProblem p(random_operand(tags(kF32, 40, 1), 51), random_operand(tags(kFp8E4m3Row128, 40, 1), 52), kF32);
+  const float globals[2] = {1.1f, 0.7f};
+  p.problem.a.global_kind = p.problem.b.global_kind = GlobalScale::one;
+  p.problem.a.global = &globals[0];
+  p.problem.b.global = &globals[1];
+  p.problem.epilogue.alpha = 1.3f;
   multiply(p, sequential_dot);
   EXPECT_LE(p.judge().worst, 1.0);
+  EXPECT_GT(p.judge().worst, 0.2);
+}
+
+// 1 + j 2^-23 plus a product just below half a unit: z loses nearly u, and its square rounds once more.
+TEST(RightKernel, passes_where_the_bias_takes_the_product_away) {
+  OwnedProblem p(filled(tags(kF32, 1, 1), 0x1.ff8p-25f), filled(tags(kMxfp4, 500, 1), 1.0f), kF32);
+  p.problem.epilogue.activation = Activation::relu2;
+  p.set_bias(filled(tags(kF32, 1, 500), 1.0f));
+  for (int n = 0; n < 500; ++n) put(p.bias, 0, n, 1.0f + static_cast<float>(n) * 0x1p-23f);
+  multiply(p, sequential_dot);
+  EXPECT_LE(p.judge().worst, 1.0);
+  EXPECT_GT(p.judge().worst, 0.4);
+}
+
+TEST(RightKernel, passes_where_the_residual_is_nearly_all) {
+  OwnedProblem p(filled(tags(kF32, 20, 1), 0x1p-26f), filled(tags(kMxfp4, 20, 1), 1.0f), kF32);
+  p.set_residual(random_operand(tags(kF32, 20, 20), 53), 1.1f);
+  multiply(p, sequential_dot);
+  EXPECT_LE(p.judge().worst, 1.0);
+  EXPECT_GT(p.judge().worst, 0.5);
+}
+
+// up = 6 p - 6 q cancels, and its rounding error is multiplied by an exact gate.
+TEST(RightKernel, passes_where_the_up_half_cancels) {
+  Matrix both = tags(kMxfp4, 2, 3);
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    OwnedProblem p(filled(tags(kF32, 1, 3), 1.0f), filled(both, 0.0f), kF32, Gate::halves_gate_first);
+    put(p.b, 0, 2, 4.0f);
+    put(p.b, 1, 0, 6.0f);
+    put(p.b, 1, 1, -6.0f);
+    put(p.a, 0, 0, static_cast<float>(1 + hash_unit(54, seed)));
+    put(p.a, 0, 1, get(p.a, 0, 0) + 0x1.8p-22f);
+    multiply(p, sequential_dot);
+    EXPECT_LE(p.judge().worst, 1.0) << seed;
+  }
 }
 
 TEST(RightKernel, passes_among_subnormals_flushed_or_not) {
@@ -84,6 +118,15 @@ TEST(RightKernel, passes_among_subnormals_flushed_or_not) {
     return sum;
   });
   EXPECT_LE(p.judge().worst, 1.0);
+}
+
+TEST(RightKernel, may_flush_a_scaled_sum) {
+  OwnedProblem p(filled(tags(kF32, 1, 1), 1.0f), filled(tags(kMxfp4, 1, 1), 1.0f), kF32);
+  p.problem.epilogue.alpha = 0x1p-130f;
+  put(p.d, 0, 0, 0.0f);
+  EXPECT_TRUE(p.judge().ok);
+  put(p.d, 0, 0, 0x1p-130f);
+  EXPECT_EQ(p.judge().worst, 0.0);
 }
 
 // The bound is no empty promise: a plain FP32 sum uses a fair part of it.
@@ -233,6 +276,13 @@ TEST(AccumulationModel, truncation_and_narrow_alignment_widen_the_bound) {
   EXPECT_GT(blackwell, 2 * plain);
   EXPECT_LT(runs, plain);
   EXPECT_GT(hopper, 2 * plain);
+}
+
+TEST(AccumulationModel, narrow_sums_are_promoted_every_128_columns) {
+  const Accumulation hopper{.fraction_bits = 13, .exact_run = 32, .truncates = true};
+  EXPECT_LT(accumulation_factor(hopper, 8192), 1.02 * accumulation_factor(hopper, 128));
+  EXPECT_GT(accumulation_factor(hopper, 128), 3 * accumulation_factor(hopper, 32));
+  EXPECT_EQ(accumulation_factor({}, 0), accumulation_factor({.exact_run = 16}, 0));
 }
 
 }  // namespace

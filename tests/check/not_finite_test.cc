@@ -122,6 +122,46 @@ TEST(NotFinite, overflow_on_the_way_is_the_kernels_business_only_where_the_sum_i
   EXPECT_FALSE(accepts(q, kInf));
 }
 
+// p - q cancels to less than its rounding error: as the factor of an Inf it may be zero or not.
+TEST(NotFinite, an_inf_times_what_may_be_zero_is_inf_or_nan) {
+  Matrix both = tags(kMxfp4, 2, 3);
+  OwnedProblem p(filled(tags(kF32, 1, 3), 0x1.000002p0f), filled(both, 0.0f), kF32, Gate::halves_gate_first);
+  put(p.b, 0, 0, 1.0f);
+  put(p.b, 0, 1, -1.0f);
+  put(p.b, 1, 2, 1.0f);
+  put(p.a, 0, 0, 0x1.000004p0f);
+  p.set_bias(filled(tags(kF32, 1, 2), 0.0f));
+  put(p.bias, 0, 1, kInf);
+  EXPECT_TRUE(accepts(p, kInf));
+  EXPECT_TRUE(accepts(p, kNotANumber));
+  EXPECT_FALSE(accepts(p, 1.0f));
+  put(p.a, 0, 0, 2.0f);
+  EXPECT_TRUE(accepts(p, kInf));
+  EXPECT_FALSE(accepts(p, kNotANumber));
+
+  OwnedProblem q(filled(tags(kF32, 1, 2), 0x1.000002p0f), filled(tags(kMxfp4, 1, 2), 1.0f), kF32);
+  put(q.b, 0, 1, -1.0f);
+  put(q.a, 0, 0, 0x1.000004p0f);
+  q.problem.epilogue.alpha = kInf;
+  EXPECT_TRUE(accepts(q, kInf));
+  EXPECT_TRUE(accepts(q, kNotANumber));
+  put(q.a, 0, 0, 2.0f);
+  EXPECT_FALSE(accepts(q, kNotANumber));
+}
+
+TEST(NotFinite, an_activation_may_overflow_before_it_is_scaled_down) {
+  OwnedProblem p(filled(tags(kF32, 1, 2), 0.0f), filled(tags(kMxfp4, 2, 2), 1.0f), kF32, Gate::alternating_rows);
+  put(p.a, 0, 0, 0x1p100f);
+  put(p.b, 1, 0, 0.0f);
+  put(p.a, 0, 1, 0x1p-100f);
+  p.problem.epilogue.activation = Activation::relu2;
+  EXPECT_TRUE(accepts(p, 0x1p100f));
+  EXPECT_TRUE(accepts(p, kInf));
+  p.problem.epilogue.activation = Activation::relu;
+  EXPECT_TRUE(accepts(p, 1.0f));
+  EXPECT_FALSE(accepts(p, kInf));
+}
+
 TEST(NotFinite, sign_of_zero_is_not_judged) {
   const OwnedProblem p(filled(tags(kF32, 1, 1), 0.0f), filled(tags(kMxfp4, 1, 1), 1.0f), kF32);
   EXPECT_TRUE(accepts(p, 0.0f));

@@ -8,25 +8,26 @@
 namespace finescale {
 namespace {
 
+// Barely more units than edges, so that random ones cannot stand in for a missing edge.
 TEST(SampleUnits, holds_corners_and_every_tile_edge) {
-  const UnitGrid grid{2, 300, 1000};
-  const auto units = sample_units(grid, 5000, 1);
-  EXPECT_LE(units.size(), 5000u);
-  EXPECT_GT(units.size(), 4500u);
-  std::set<std::int64_t> rows, cols;
-  for (const Unit& unit : units) {
-    ASSERT_TRUE(unit.batch < 2 && unit.row < 300 && unit.col < 1000);
-    rows.insert(unit.row);
-    cols.insert(unit.col);
-  }
-  for (std::int64_t border = 16; border <= 1000; border += 16) {
-    for (const std::int64_t at : {border - 1, border, border + 1}) {
-      EXPECT_TRUE(at >= 300 || rows.contains(at)) << at;
-      EXPECT_TRUE(at >= 1000 || cols.contains(at)) << at;
+  for (const bool wide : {true, false}) {
+    const UnitGrid grid{2, wide ? 20 : 2000, wide ? 2000 : 20};
+    const auto units = sample_units(grid, 400, 1);
+    EXPECT_LE(units.size(), 400u);
+    EXPECT_GT(units.size(), 380u);
+    std::set<std::int64_t> along, across;
+    for (const Unit& unit : units) {
+      ASSERT_TRUE(unit.batch < grid.batches && unit.row < grid.rows && unit.col < grid.cols);
+      along.insert(wide ? unit.col : unit.row);
+      across.insert(wide ? unit.row : unit.col);
     }
+    for (std::int64_t border = 16; border < 2000; border += 16) {
+      for (const std::int64_t at : {border - 1, border, border + 1}) EXPECT_TRUE(at >= 2000 || along.contains(at)) << at;
+    }
+    for (const std::int64_t at : {0, 15, 16, 17, 19}) EXPECT_TRUE(across.contains(at)) << at;
+    EXPECT_TRUE(std::binary_search(units.begin(), units.end(), Unit{1, grid.rows - 1, grid.cols - 1}));
+    EXPECT_TRUE(std::binary_search(units.begin(), units.end(), Unit{0, 0, grid.cols - 1}));
   }
-  EXPECT_TRUE(std::binary_search(units.begin(), units.end(), Unit{1, 299, 999}));
-  EXPECT_TRUE(std::binary_search(units.begin(), units.end(), Unit{0, 0, 999}));
 }
 
 TEST(SampleUnits, is_seeded_sorted_and_unique) {
