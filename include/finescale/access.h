@@ -98,6 +98,18 @@ FINESCALE_HD inline float element_at(const Matrix& matrix, std::int64_t batch, s
   return decode(matrix.format.element, code_at(matrix, batch, row, col));
 }
 
+// How many global scales the matrix has.
+template <class Byte, class Float>
+FINESCALE_HD constexpr std::int64_t global_count(const BasicMatrix<Byte, Float>& matrix) {
+  switch (matrix.global_kind) {
+    case GlobalScale::none: break;
+    case GlobalScale::one: return 1;
+    case GlobalScale::per_batch: return matrix.batch;
+    case GlobalScale::per_row: return matrix.batch * matrix.rows;
+  }
+  return 0;
+}
+
 // The global scale of a row, 1 where there is none.
 FINESCALE_HD inline float global_at(const Matrix& matrix, std::int64_t batch, std::int64_t row) {
   switch (matrix.global_kind) {

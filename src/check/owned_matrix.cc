@@ -29,16 +29,6 @@ bool GuardedBuffer::guards_intact() const {
   return std::all_of(begin, begin + kGuard, intact) && std::all_of(end, begin + round_up(bytes_, kGuard) + 2 * kGuard, intact);
 }
 
-std::int64_t global_count(const Matrix& tags) {
-  switch (tags.global_kind) {
-    case GlobalScale::none: return 0;
-    case GlobalScale::one: return 1;
-    case GlobalScale::per_batch: return tags.batch;
-    case GlobalScale::per_row: return tags.batch * tags.rows;
-  }
-  return 0;
-}
-
 Result<OwnedMatrix> OwnedMatrix::make(Matrix tags, std::int64_t groups) {
   const auto bytes = storage(tags, groups);
   FINESCALE_TRY(bytes);

@@ -2,6 +2,7 @@
 // anything a kernel leaves unwritten, or reads without right, shows as NaN.
 #pragma once
 
+#include <finescale/access.h>
 #include <finescale/matrix.h>
 #include <finescale/status.h>
 
@@ -51,8 +52,5 @@ class OwnedMatrix {
   Matrix tags_{};
   GuardedBuffer data_, scales_, globals_;
 };
-
-// How many global scales the tags ask for.
-std::int64_t global_count(const Matrix& tags);
 
 }  // namespace finescale

@@ -1,5 +1,6 @@
 #include "ops/quantize_rules.h"
 
+#include <finescale/access.h>
 #include <finescale/formats/block_quantizer.h>
 
 #include <fmt/format.h>
@@ -55,16 +56,6 @@ Status check_segments(const RowSegments& segments, std::int64_t rows) {
   return {};
 }
 
-std::int64_t globals_of(const MutableMatrix& matrix) {
-  switch (matrix.global_kind) {
-    case GlobalScale::none: return 0;
-    case GlobalScale::one: return 1;
-    case GlobalScale::per_batch: return matrix.batch;
-    case GlobalScale::per_row: return matrix.batch * matrix.rows;
-  }
-  return 0;
-}
-
 }  // namespace
 
 Refusal recipe_refusal(const QuantizeProblem& p) {
@@ -77,17 +68,18 @@ Refusal recipe_refusal(const QuantizeProblem& p) {
   return p.recipe.profile == Profile::finescale ? Refusal{} : profile_refusal(p);
 }
 
-Status check_quantize_values(const QuantizeProblem& problem) {
-  if (problem.to.global_kind == GlobalScale::per_row) FINESCALE_TRY(check_segments(problem.segments, problem.to.rows));
-  if (!problem.global_given) return {};
-  for (std::int64_t i = 0; i < globals_of(problem.to); ++i) {
-    const float g = problem.to.global[i];
-    if (!is_valid_global(problem.to.format, g)) {
-      return invalid_argument(fmt::format("to.global[{}] = {}: must be finite and at least 2^-126, and {} times it must be finite", i, g,
-                                          largest_value(problem.to.format)));
-    }
+Status check_given_globals(std::string_view name, const Matrix& matrix) {
+  for (std::int64_t i = 0; i < global_count(matrix); ++i) {
+    if (is_valid_global(matrix.format, matrix.global[i])) continue;
+    return invalid_argument(fmt::format("{}.global[{}] = {}: must be finite and at least 2^-126, and {} times it must be finite", name, i,
+                                        matrix.global[i], largest_value(matrix.format)));
   }
   return {};
+}
+
+Status check_quantize_values(const QuantizeProblem& problem) {
+  if (problem.to.global_kind == GlobalScale::per_row) FINESCALE_TRY(check_segments(problem.segments, problem.to.rows));
+  return problem.global_given ? check_given_globals("to", problem.to) : Status{};
 }
 
 }  // namespace finescale

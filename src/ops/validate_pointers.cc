@@ -5,7 +5,7 @@
 #include "ops/validate_operand.h"
 #include "ops/validate_routing.h"
 
-#include <finescale/formats/block_quantizer.h>
+#include <finescale/access.h>
 
 #include <string>
 
@@ -18,18 +18,8 @@ Status check_pointer(std::string_view name, std::string_view field, const void* 
   return refused(name, field, fmt::ptr(pointer), fmt::format("must be a multiple of {}, {}", alignment, promise));
 }
 
-std::int64_t globals_of(const Matrix& matrix) {
-  switch (matrix.global_kind) {
-    case GlobalScale::none: return 0;
-    case GlobalScale::one: return 1;
-    case GlobalScale::per_batch: return matrix.batch;
-    case GlobalScale::per_row: return matrix.batch * matrix.rows;
-  }
-  return 0;
-}
-
 Status check_global(std::string_view name, const Matrix& m) {
-  return globals_of(m) == 0 ? Status{} : check_pointer(name, "global", m.global, alignof(float), "the size of a float");
+  return global_count(m) == 0 ? Status{} : check_pointer(name, "global", m.global, alignof(float), "the size of a float");
 }
 
 bool is_empty(const Matrix& m) { return m.absent() || m.batch == 0 || m.rows == 0 || m.cols == 0; }
@@ -40,16 +30,6 @@ Status check_operand(std::string_view name, const Matrix& m) {
   FINESCALE_TRY(check_pointer(name, "data", m.data, m.alignment, "its promised alignment"));
   if (!m.format.has_scales() || is_prepared(m.codes)) return {};
   return check_pointer(name, "scales", m.scales, m.alignment, "its promised alignment");
-}
-
-// Given global scales of a matrix that is quantized, in host memory.
-Status check_given_globals(std::string_view name, const Matrix& m) {
-  for (std::int64_t i = 0; i < globals_of(m); ++i) {
-    if (is_valid_global(m.format, m.global[i])) continue;
-    return refused(name, fmt::format("global[{}]", i), m.global[i],
-                   fmt::format("must be finite and at least 2^-126, and {} times it must be finite", largest_value(m.format)));
-  }
-  return {};
 }
 
 bool same_place(const Matrix& x, const Matrix& y) {

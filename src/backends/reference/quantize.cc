@@ -53,11 +53,7 @@ class Quantizer {
 
   template <class Visit>
   void each_global(const Visit& visit) {
-    const std::int64_t count = to_.global_kind == GlobalScale::none        ? 0
-                               : to_.global_kind == GlobalScale::one       ? 1
-                               : to_.global_kind == GlobalScale::per_batch ? to_.batch
-                                                                           : to_.batch * to_.rows;
-    for (std::int64_t i = 0; i < count; ++i) visit(to_.global[i]);
+    for (std::int64_t i = 0; i < global_count(to_); ++i) visit(to_.global[i]);
   }
 
   void write_globals() {
@@ -152,7 +148,6 @@ Refusal quantize_supports(const QuantizeProblem& problem, const DeviceInfo&) {
 
 Status quantize_run(const QuantizeProblem& problem, const Choice&, const Execution&) {
   const FloatEnvironment environment;
-  FINESCALE_TRY(check_quantize_values(problem));
   Quantizer(problem).quantize();
   return {};
 }
