@@ -44,8 +44,6 @@ inline void sweep_gemm(const Device& device, const std::vector<GemmCase>& cases)
 
 inline bool tiles_fit(const Format& format) { return bits(format.scale) == 8; }
 
-inline GlobalScale usual_global(const Format& format) { return format.global ? GlobalScale::one : GlobalScale::none; }
-
 // Every format of A with every block format of B, prepared and not, at one ragged shape.
 inline std::vector<GemmCase> gemm_format_cases() {
   std::vector<GemmCase> cases;

@@ -184,8 +184,6 @@ inline std::vector<Format> block_formats() {
 
 inline bool takes_layout(const Format& format, ScaleLayout layout) { return layout == ScaleLayout::linear || bits(format.scale) == 8; }
 
-inline GlobalScale usual_global(const Format& format) { return format.global ? GlobalScale::one : GlobalScale::none; }
-
 // Every size for rows and columns, with the other choices rotating through.
 inline std::vector<QuantizeCase> shape_cases() {
   std::vector<QuantizeCase> cases;

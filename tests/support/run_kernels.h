@@ -30,6 +30,9 @@ inline const Device& cpu_device() {
   return device;
 }
 
+// A global scale where quantizers of the format make one.
+inline GlobalScale usual_global(const Format& format) { return format.global ? GlobalScale::one : GlobalScale::none; }
+
 inline bool is_reference(std::string_view kernel) { return kernel.ends_with("_reference"); }
 
 template <class Problem>
