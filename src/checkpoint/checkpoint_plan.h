@@ -56,7 +56,7 @@ struct Progress {
 struct OutputOptions {
   Existing existing = Existing::refuse;
   // Called before each tensor and once at the end; false stops, and nothing is left behind.
-  std::function<bool(const Progress&)> progress;
+  std::function<bool(const Progress&)> progress{};
 };
 
 // Takes the bytes of a planned tensor's outputs, each from its start, in pieces or whole.

@@ -28,8 +28,6 @@ Result<WeightTensors> tensors(std::string_view module, std::int64_t rows, std::i
   return nvfp4_tensors(module, rows, cols, names());
 }
 
-float reciprocal(float scalar) { return 1.0f / scalar; }
-
 std::string quantization_config(const QuantizedModules& modules) {
   const auto numbers = [](Json dynamic) -> Json {
     return {{"num_bits", 4},
@@ -71,8 +69,7 @@ const Encoding kCompressedTensorsNvfp4{
     .declared = declared,
     .find = find,
     .tensors = tensors,
-    .stored_global = reciprocal,
-    .multiplier = reciprocal,
+    .divides = true,
     .quantization_config = quantization_config,
     .modelopt_config = no_modelopt_config};
 

@@ -64,12 +64,15 @@ struct Encoding {
   Result<std::optional<QuantizedWeight>> (*find)(const Checkpoint& checkpoint, const Tensor& tensor);
   // The tensors of a weight of rows x cols. unsupported: it cannot be expressed.
   Result<WeightTensors> (*tensors)(std::string_view module, std::int64_t rows, std::int64_t cols);
-  // The scalar to store for a decode multiplier, and back: the same number, or its reciprocal.
-  float (*stored_global)(float multiplier);
-  float (*multiplier)(float stored);
+  // Whether its scalars are divisors (encode multipliers): then they are the reciprocals of ours.
+  bool divides;
   // quantization_config of config.json as JSON text, and hf_quant_config.json (empty: the encoding has none).
   std::string (*quantization_config)(const QuantizedModules& modules);
   std::string (*modelopt_config)(const QuantizedModules& modules);
+
+  // The scalar to store for a decode multiplier, and back.
+  float stored_global(float multiplier) const { return divides ? 1.0f / multiplier : multiplier; }
+  float multiplier(float stored) const { return divides ? 1.0f / stored : stored; }
 };
 
 std::span<const Encoding* const> encodings();

@@ -71,7 +71,7 @@ void judge_global(const QuantizedWeight& weight, Findings& findings) {
   if (!(stored > 0) || !std::isfinite(stored) || !std::isfinite(weight.global_scale)) {
     findings.suspect(weight.global->name, fmt::format("is {}; a global scale is finite and greater than 0", stored));
   } else if (weight.global_scale > 1) {
-    const bool divides = weight.encoding->multiplier(2.0f) != 2.0f;
+    const bool divides = weight.encoding->divides;
     findings.suspect(weight.global->name,
                      fmt::format("{} = {}: as this encoding's {} it implies weights up to {}, as a {} up to {}",
                                  last_part(weight.global->name), stored, divides ? "divisor" : "multiplier", weight.global_scale * reach,

@@ -28,8 +28,6 @@ Result<WeightTensors> tensors(std::string_view module, std::int64_t rows, std::i
   return nvfp4_tensors(module, rows, cols, names());
 }
 
-float same(float scalar) { return scalar; }
-
 const char* algorithm(const QuantizedModules& modules) { return modules.activations ? "NVFP4" : "W4A16_NVFP4"; }
 
 Json producer() { return {{"name", "finescale"}, {"version", library_version()}}; }
@@ -63,8 +61,7 @@ const Encoding kModelOptNvfp4{.name = "modelopt",
                               .declared = declared,
                               .find = find,
                               .tensors = tensors,
-                              .stored_global = same,
-                              .multiplier = same,
+                              .divides = false,
                               .quantization_config = quantization_config,
                               .modelopt_config = modelopt_config};
 

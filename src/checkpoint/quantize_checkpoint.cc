@@ -5,6 +5,7 @@
 #include "checkpoint/tensor_scan.h"
 #include "checkpoint/weight_error.h"
 
+#include <finescale/formats/profiles.h>
 #include <finescale/quantize.h>
 
 #include <fmt/format.h>
@@ -16,8 +17,6 @@
 
 namespace finescale::checkpoint {
 namespace {
-
-std::span<const std::byte> bytes_of(const std::array<float, 1>& scalar) { return std::as_bytes(std::span(scalar)); }
 
 // Quantizes the weights of a plan one by one.
 class WeightQuantizer {
@@ -40,40 +39,55 @@ class WeightQuantizer {
     HostBuffer codes(sizes->data), scales(sizes->scales);
     quantized.data = codes.data();
     quantized.scales = scales.data();
-    std::array<float, 1> global{1.0f};
-    FINESCALE_TRY(quantize_weight(planned, plain, quantized, global[0]));
+    const auto amax = group_amax(planned);
+    FINESCALE_TRY(amax);
+    const Element from = element_of(planned.source->dtype);
+    const bool shared = groups_.members(*planned.source).size() > 1;
+    float global = shared ? profile_multiplier(from, *amax) : 1.0f;
+    FINESCALE_TRY(quantize_weight(plain, quantized, shared, global));
     if (options_.measure) {
       auto error = weight_error(plain, quantized, device_);
       FINESCALE_TRY(error);
       error->tensor = planned.source->name;
       errors.push_back(*std::move(error));
     }
-    const std::array<float, 1> stored{encoding_.stored_global(global[0])};
+    const std::array<float, 1> stored{shared ? encoding_.stored_global(global) : stored_scalar(from, *amax, global)};
     FINESCALE_TRY(outputs.append(0, codes.bytes()));
     FINESCALE_TRY(outputs.append(1, scales.bytes()));
-    return outputs.append(2, bytes_of(stored));
+    return outputs.append(2, std::as_bytes(std::span(stored)));
   }
 
  private:
   // A profile without a global scale has 1, which encodings store.
   bool has_global() const { return options_.recipe.profile != Profile::flashrt; }
 
-  Status quantize_weight(const PlannedTensor& planned, const Matrix& plain, MutableMatrix& quantized, float& global) {
-    const auto amax = group_amax(planned);
-    FINESCALE_TRY(amax);
-    QuantizeProblem problem;
-    problem.from = plain;
-    problem.recipe = options_.recipe;
+  Status quantize_weight(const Matrix& plain, MutableMatrix& quantized, bool global_given, float& global) {
     if (has_global()) {
       quantized.global_kind = GlobalScale::one;
       quantized.global = &global;
-      if (groups_.members(*planned.source).size() > 1) {
-        FINESCALE_TRY(shared_global(*amax, global));
-        problem.global_given = true;
-      }
     }
+    QuantizeProblem problem;
+    problem.from = plain;
     problem.to = quantized;
+    problem.recipe = options_.recipe;
+    problem.global_given = global_given && has_global();
     return run_on_host(problem, device_);
+  }
+
+  // The decode multiplier that the profile takes for a matrix with this amax.
+  float profile_multiplier(Element from, float amax) const {
+    const Profile profile = options_.recipe.profile;
+    if (!has_global()) return 1.0f;
+    if (profile == Profile::finescale) return global_scale(encoding_.format, amax);
+    return profile_decode_global(profile, profile_global(encoding_.format, profile, from, amax));
+  }
+
+  // What to store where the quantizer itself made `multiplier`. A divisor that the profile forms is stored in its own bits: to
+  // invert it twice could move the last one.
+  float stored_scalar(Element from, float amax, float multiplier) const {
+    const Profile profile = options_.recipe.profile;
+    if (profile == Profile::compressed_tensors && encoding_.divides) return profile_global(encoding_.format, profile, from, amax);
+    return encoding_.stored_global(multiplier);
   }
 
   // The largest finite magnitude among the weights that share a global scale. invalid_argument: one of them is not finite.
@@ -94,20 +108,6 @@ class WeightQuantizer {
     }
     group_amax_[key] = amax;
     return amax;
-  }
-
-  // What the profile would take as the global scale of a matrix with this amax: that of the 1 x 1 matrix {amax}.
-  Status shared_global(float amax, float& global) const {
-    const std::array<float, 1> element{amax};
-    std::array<std::byte, 16> code{}, scale{};
-    QuantizeProblem problem;
-    problem.from = {.format = kF32, .rows = 1, .cols = 1, .alignment = 4, .data = bytes_of(element).data()};
-    problem.to = {.format = encoding_.format, .rows = 1, .cols = 1, .global_kind = GlobalScale::one, .alignment = 1};
-    problem.to.data = code.data();
-    problem.to.scales = scale.data();
-    problem.to.global = &global;
-    problem.recipe = options_.recipe;
-    return run_on_host(problem, device_);
   }
 
   const Checkpoint& checkpoint_;

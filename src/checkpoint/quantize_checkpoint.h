@@ -17,7 +17,7 @@ struct QuantizeCheckpointOptions {
   Recipe recipe{};
   // Globs with * and ? over tensor names or module names. `include` overrides `exclude`, which overrides the rule above; what is
   // not a plain rank-2 *.weight is never quantized.
-  std::vector<std::string> include, exclude;
+  std::vector<std::string> include{}, exclude{};
   bool share_global = true;      // siblings share their global scale
   bool allow_nonfinite = false;  // a tensor with NaN or Inf is quantized (its blocks become NaN) rather than refused
   bool measure = false;          // compare each quantized weight with the original
