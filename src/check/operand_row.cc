@@ -93,11 +93,12 @@ void add_chunk(const OperandRow& a, const OperandRow& b, std::size_t chunk, Exac
   }
 }
 
-// Any product of factors of one term is 0 or lies between `least` and `most`. Where 2^-102 <= least nothing is lost: each
-// FP32 intermediate is a multiple of 2^-125, and so is each sum of them. Else a term has at most four intermediates (a sa,
-// b sb, their product, the sum) that lose nu each, and what is lost grows by the factors that follow.
+// A product of some of a term's factors (a, sa, b, sb) is 0 or at least q = least * least. An FP32 sum of such products is 0 or
+// at least 2^-24 q, and so it is times the scales that follow. Where 2^-78 <= q every intermediate is thus 0 or at least 2^-102,
+// hence a multiple of 2^-125, and so are sums of them: nothing falls below 2^-126. Else a term has at most four intermediates
+// that lose nu each (a sa, b sb, their product, the sum), and what is lost grows by the factors that follow.
 double underflow_of(const OperandRow& a, const OperandRow& b) {
-  if (a.least * b.least >= 0x1p-102) return 0;
+  if (a.least * b.least >= 0x1p-78) return 0;
   return kFlush * 4 * static_cast<double>(a.value.size()) * a.most * b.most;
 }
 
@@ -106,21 +107,21 @@ double underflow_of(const OperandRow& a, const OperandRow& b) {
 OperandRow decode_row(const Matrix& matrix, std::int64_t batch, std::int64_t row, std::int64_t scale_row) {
   OperandRow decoded;
   decoded.value.resize(static_cast<std::size_t>(matrix.cols));
-  double least_element = 1, most_element = 1, least_scale = 1, most_scale = 1, scale = 1;
+  double least_element = 1, least_scale = 1, most_scale = 1, scale = 1;
   for (std::int64_t k = 0; k < matrix.cols; ++k) {
     if (k % matrix.format.block_cols == 0) {
       scale = block_scale_at(matrix, batch, scale_row, k);
       note_factor(scale, least_scale, most_scale);
     }
     const double element = element_at(matrix, batch, row, k);
-    note_factor(element, least_element, most_element);
+    note_factor(element, least_element, decoded.most_element);
     const double value = element * scale;
     decoded.value[k] = value;
     decoded.finite = decoded.finite && std::isfinite(value);
     decoded.overflows = decoded.overflows || std::fabs(value) > kLargest;
   }
   decoded.least = least_element * least_scale;
-  decoded.most = most_element * most_scale;
+  decoded.most = decoded.most_element * most_scale;
   if (decoded.finite) form_chunks(decoded);
   return decoded;
 }
@@ -144,7 +145,8 @@ ExactDot exact_dot(const OperandRow& a, const OperandRow& b) {
   dot.sum = sum.total();
   dot.magnitude = magnitude_sum(a, b);
   dot.underflow = underflow_of(a, b);
-  dot.overflows = a.overflows || b.overflows || dot.magnitude > kLargest;
+  const double unscaled = a.most_element * b.most_element * static_cast<double>(a.value.size());
+  dot.overflows = a.overflows || b.overflows || std::max(dot.magnitude, unscaled) > kLargest;
   return dot;
 }
 

@@ -24,6 +24,7 @@ struct OperandRow {
   bool finite = true;
   bool overflows = false;      // some |a * sa| is beyond FP32
   double least = 1, most = 1;  // below and above every factor a, sa and product of them that is not 0, and 1
+  double most_element = 1;     // above every |a|, and 1
 };
 
 // `scale_row`: the row by which block scales are addressed (routing.h); the row itself but for padded groups.
@@ -48,7 +49,7 @@ struct ExactDot {
   bool finite = true;
   double special = 0;      // else: NaN, Inf or -Inf
   double underflow = 0;    // what products and sums below the smallest normal FP32 may lose
-  bool overflows = false;  // a value or the sum may leave FP32 on the way
+  bool overflows = false;  // a value, the sum, or the sum without scales may leave FP32
 };
 ExactDot exact_dot(const OperandRow& a, const OperandRow& b);
 
