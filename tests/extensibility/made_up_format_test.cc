@@ -70,6 +70,8 @@ TEST(MadeUpFormat, is_multiplied_by_group) {
     cases.push_back(c);
     c.gemm.prepared = true;
     cases.push_back(c);
+    c.gemm.b = kNvfp4;
+    cases.push_back(c);
   }
   sweep_grouped_gemm(cpu_device(), cases);
 }
