@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -225,9 +226,8 @@ void add_bench(CLI::App& app, Exit& exit) {
       ->expected(0, 1)
       ->type_name("[MIB]")
       ->group("Bench");
-  command->add_option("--seconds", options->seconds, "How long to repeat each kernel (0.5)")
-      ->check(CLI::PositiveNumber.description(""))
-      ->group("Bench");
+  const CLI::Validator positive([](std::string& text) { return std::atof(text.c_str()) > 0 ? "" : "must be above 0"; }, "");
+  command->add_option("--seconds", options->seconds, "How long to repeat each kernel (0.5)")->check(positive)->group("Bench");
   add_output_options(*command, options->output);
   command->footer(kFooter);
   command->callback([command, options, &exit] { exit = run(*command, *options); });

@@ -15,7 +15,7 @@
 namespace finescale::tools {
 namespace {
 
-constexpr AddCommand kCommands[] = {add_info, add_check, add_bench, add_explain};
+constexpr AddCommand kCommands[] = {add_info, add_inspect, add_quantize, add_dequantize, add_convert, add_check, add_bench, add_explain};
 
 std::string version_text() {
   std::string formats;
