@@ -75,16 +75,17 @@ Result<CheckpointPlan> dequantize_checkpoint(const Checkpoint& checkpoint, const
     const QuantizedWeight& weight = *recognition->weight_of(*planned.source);
     const auto size = tensor_bytes(planned.outputs[0]);
     FINESCALE_TRY(size);
-    HostBuffer plain(*size);
+    auto plain = HostBuffer::make(*size);
+    FINESCALE_TRY(plain);
     DequantizeProblem problem;
     problem.from = weight.matrix();
-    problem.to = {.format = Format{element_of(options.dtype)}, .rows = weight.tags.rows, .cols = weight.tags.cols, .data = plain.data()};
+    problem.to = {.format = Format{element_of(options.dtype)}, .rows = weight.tags.rows, .cols = weight.tags.cols, .data = plain->data()};
     FINESCALE_TRY(run_on_host(problem, device));
-    if (const auto facts = scan_elements(options.dtype, plain.bytes()); facts.nonfinite != 0) {
+    if (const auto facts = scan_elements(options.dtype, plain->bytes()); facts.nonfinite != 0) {
       overflows.push_back(
           fmt::format("{}: {} elements are NaN or Inf in {}", planned.outputs[0].name, facts.nonfinite, dtype_name(options.dtype)));
     }
-    return outputs.append(0, plain.bytes());
+    return outputs.append(0, plain->bytes());
   };
   FINESCALE_TRY(write_checkpoint(checkpoint, *plan, out, output, make));
   plan->notes.insert(plan->notes.end(), overflows.begin(), overflows.end());

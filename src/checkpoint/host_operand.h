@@ -8,37 +8,44 @@
 #include <finescale/matrix.h>
 #include <finescale/status.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <new>
 #include <span>
+#include <utility>
 
 namespace finescale::checkpoint {
 
-// Bytes at a multiple of 256, as workspaces need. Their content is not set.
+// Bytes at a multiple of 256, as workspaces need. Their content is not set. Large ones are pages of their own, which go back to
+// the system at once: a heap that keeps some of every tensor's buffers grows with the file.
 class HostBuffer {
  public:
-  explicit HostBuffer(std::int64_t size = 0) : size_(static_cast<std::size_t>(size)), start_(size == 0 ? nullptr : allocate(size_)) {}
+  // out_of_memory where the system has none.
+  static Result<HostBuffer> make(std::int64_t size);
 
-  std::byte* data() { return start_.get(); }
-  std::span<std::byte> bytes() { return {start_.get(), size_}; }
-  std::span<const std::byte> bytes() const { return {start_.get(), size_}; }
+  HostBuffer() = default;
+  HostBuffer(HostBuffer&& other) noexcept : size_(std::exchange(other.size_, 0)), start_(std::exchange(other.start_, nullptr)) {}
+  HostBuffer& operator=(HostBuffer&& other) noexcept {
+    std::swap(size_, other.size_);
+    std::swap(start_, other.start_);
+    return *this;
+  }
+  HostBuffer(const HostBuffer&) = delete;
+  HostBuffer& operator=(const HostBuffer&) = delete;
+  ~HostBuffer();
+
+  std::byte* data() { return start_; }
+  std::span<std::byte> bytes() { return {start_, size_}; }
+  std::span<const std::byte> bytes() const { return {start_, size_}; }
 
  private:
-  static constexpr std::align_val_t kAlignment{256};
-  struct Free {
-    void operator()(std::byte* start) const { ::operator delete(start, kAlignment); }
-  };
-  static std::byte* allocate(std::size_t size) { return static_cast<std::byte*>(::operator new(size, kAlignment)); }
-
-  std::size_t size_;
-  std::unique_ptr<std::byte, Free> start_;
+  std::size_t size_ = 0;
+  std::byte* start_ = nullptr;
 };
 
 // A rank-2 f32, f16 or bf16 tensor as a matrix. The format aligns no tensor: where one lies unaligned for its elements, its
 // bytes are copied into `copy`, which then must outlive the matrix.
-Matrix plain_matrix(const Tensor& tensor, HostBuffer& copy);
+Result<Matrix> plain_matrix(const Tensor& tensor, HostBuffer& copy);
 
 // Rows of a matrix without batches, from `first` on.
 Matrix row_slice(const Matrix& matrix, std::int64_t first, std::int64_t count);
@@ -51,10 +58,12 @@ template <class Problem>
 Status run_on_host(const Problem& problem, const Device& device) {
   const auto made = plan(problem, device);
   FINESCALE_TRY(made);
-  HostBuffer scratch(made->choice.scratch_bytes), sync(made->choice.sync_bytes);
-  for (std::byte& byte : sync.bytes()) byte = std::byte{0};
+  auto scratch = HostBuffer::make(made->choice.scratch_bytes), sync = HostBuffer::make(made->choice.sync_bytes);
+  FINESCALE_TRY(scratch);
+  FINESCALE_TRY(sync);
+  std::ranges::fill(sync->bytes(), std::byte{0});
   Execution execution{.device = &device};
-  execution.workspace = {scratch.data(), made->choice.scratch_bytes, sync.data(), made->choice.sync_bytes};
+  execution.workspace = {scratch->data(), made->choice.scratch_bytes, sync->data(), made->choice.sync_bytes};
   return run(*made, problem, execution);
 }
 

@@ -32,28 +32,31 @@ class WeightQuantizer {
 
   Status write(const PlannedTensor& planned, OutputTensors& outputs) {
     HostBuffer unaligned;
-    const Matrix plain = plain_matrix(*planned.source, unaligned);
-    MutableMatrix quantized{.format = encoding_.format, .rows = plain.rows, .cols = plain.cols, .data = nullptr};
+    const auto plain = plain_matrix(*planned.source, unaligned);
+    FINESCALE_TRY(plain);
+    MutableMatrix quantized{.format = encoding_.format, .rows = plain->rows, .cols = plain->cols};
     const auto sizes = storage(quantized);
     FINESCALE_TRY(sizes);
-    HostBuffer codes(sizes->data), scales(sizes->scales);
-    quantized.data = codes.data();
-    quantized.scales = scales.data();
+    auto codes = HostBuffer::make(sizes->data), scales = HostBuffer::make(sizes->scales);
+    FINESCALE_TRY(codes);
+    FINESCALE_TRY(scales);
+    quantized.data = codes->data();
+    quantized.scales = scales->data();
     const auto amax = group_amax(planned);
     FINESCALE_TRY(amax);
     const Element from = element_of(planned.source->dtype);
     const bool shared = groups_.members(*planned.source).size() > 1;
     float global = shared ? profile_multiplier(from, *amax) : 1.0f;
-    FINESCALE_TRY(quantize_weight(plain, quantized, shared, global));
+    FINESCALE_TRY(quantize_weight(*plain, quantized, shared, global));
     if (options_.measure) {
-      auto error = weight_error(plain, quantized, device_);
+      auto error = weight_error(*plain, quantized, device_);
       FINESCALE_TRY(error);
       error->tensor = planned.source->name;
       errors.push_back(*std::move(error));
     }
     const std::array<float, 1> stored{shared ? encoding_.stored_global(global) : stored_scalar(from, *amax, global)};
-    FINESCALE_TRY(outputs.append(0, codes.bytes()));
-    FINESCALE_TRY(outputs.append(1, scales.bytes()));
+    FINESCALE_TRY(outputs.append(0, codes->bytes()));
+    FINESCALE_TRY(outputs.append(1, scales->bytes()));
     return outputs.append(2, std::as_bytes(std::span(stored)));
   }
 
