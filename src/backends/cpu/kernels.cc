@@ -1,7 +1,9 @@
 #include "backends/cpu/kernels.h"
 
+#include "backends/cpu/conversions.h"
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/grouped_gemm.h"
+#include "backends/cpu/quantize.h"
 #include "ops/summation_orders.h"
 
 namespace finescale::cpu {
@@ -73,8 +75,43 @@ constexpr Kernel<GroupedGemmProblem> kGroupedGemm[] = {
      .run = run_grouped<portable::kLeaves, Method::tiles>},
 };
 
+template <const Leaves& kLeaves>
+Status run_quantize(const QuantizeProblem& problem, const Choice&, const Execution& execution) {
+  return quantize_run(kLeaves, problem, execution);
+}
+
+template <const Leaves& kLeaves>
+Status run_dequantize(const DequantizeProblem& problem, const Choice&, const Execution& execution) {
+  return dequantize_run(kLeaves, problem, execution);
+}
+
+constexpr Kernel<QuantizeProblem> kQuantize[] = {
+    {.name = "quantize_any_nvfp4_avx2", .target = kAvx2, .supports = quantize_nvfp4_supports, .run = run_quantize<avx2::kLeaves>},
+    {.name = "quantize_any_any_portable", .target = kAnyCpu, .supports = quantize_supports, .run = run_quantize<portable::kLeaves>},
+};
+
+constexpr Kernel<DequantizeProblem> kDequantize[] = {
+    {.name = "dequantize_any_any_avx2", .target = kAvx2, .supports = dequantize_supports, .run = run_dequantize<avx2::kLeaves>},
+    {.name = "dequantize_any_any_portable", .target = kAnyCpu, .supports = dequantize_supports, .run = run_dequantize<portable::kLeaves>},
+};
+
+constexpr Kernel<RepackProblem> kRepack[] = {
+    {.name = "repack_any_any_portable", .target = kAnyCpu, .supports = repack_supports, .run = repack_run},
+};
+
+constexpr Kernel<PrepareProblem> kPrepare[] = {
+    {.name = "prepare_any_panel16_portable", .target = kAnyCpu, .supports = prepare_supports, .run = prepare_run},
+};
+
 }  // namespace
 
-BackendTables tables() { return {.gemm = kGemm, .grouped_gemm = kGroupedGemm}; }
+BackendTables tables() {
+  return {.quantize = kQuantize,
+          .dequantize = kDequantize,
+          .repack = kRepack,
+          .prepare = kPrepare,
+          .gemm = kGemm,
+          .grouped_gemm = kGroupedGemm};
+}
 
 }  // namespace finescale::cpu

@@ -61,13 +61,17 @@ void zero_scale_padding(const MutableMatrix& d, std::int64_t scale_rows) {
   }
 }
 
+void zero_unused_nibbles(const MutableMatrix& d, const BlockRows& at) {
+  if (bits(d.format.element) != 4 || d.cols % 2 == 0) return;
+  for (std::int64_t r = 0; r < at.rows; ++r) set_code(d, at.batch, at.row + r, d.cols, 0);
+}
+
 void quantize_run(const MutableMatrix& d, const BlockRows& at, std::int64_t first, std::int64_t count, const ValueRun& values) {
   const std::int64_t width = d.format.has_scales() ? d.format.block_cols : count;
   for (std::int64_t col = first; col < first + count; col += width) {
     quantize_block(d, at, col, std::min(width, first + count - col), values);
   }
-  if (first + count != d.cols || bits(d.format.element) != 4 || d.cols % 2 == 0) return;
-  for (std::int64_t r = 0; r < at.rows; ++r) set_code(d, at.batch, at.row + r, d.cols, 0);  // the unused high nibble
+  if (first + count == d.cols) zero_unused_nibbles(d, at);
 }
 
 }  // namespace finescale::cpu

@@ -20,6 +20,9 @@ struct BlockRows {
   std::int64_t batch, row, rows, scale_row;
 };
 
+// Zeros in the high nibble after an odd number of 4-bit codes.
+void zero_unused_nibbles(const MutableMatrix& d, const BlockRows& at);
+
 // Block-format D: columns first .. first + count - 1, whole blocks but for the last of the row. values(r, col, n, out) gives n
 // values of row `row + r` from column col on, at most 512; it is called more than once.
 using ValueRun = std::function<void(std::int64_t r, std::int64_t col, std::int64_t n, float* out)>;

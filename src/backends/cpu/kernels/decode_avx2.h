@@ -16,6 +16,7 @@ void gemv_panel(const PanelCodes& panel, std::int64_t cols, std::int64_t rows, c
 void gemv_bytes(const PanelCodes& panel, std::int64_t cols, std::int64_t rows, const float* x, std::int64_t x_stride, float* out);
 void decode_run(Element element, const unsigned char* row, std::int64_t first, bool high_nibble_first, std::int64_t count, float* out);
 void transpose(const float* in, std::int64_t stride, std::int64_t count, float* out);
+void quantize_nvfp4(const float* x, std::int64_t blocks, float g, std::uint8_t* scales, std::uint8_t* codes);
 
 namespace {
 

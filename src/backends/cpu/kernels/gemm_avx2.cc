@@ -107,6 +107,6 @@ void multiply(std::int64_t rows, const float* a, const float* panel, std::int64_
 
 }  // namespace
 
-const Leaves kLeaves{decode_panel, multiply, gemv_panel, decode_run, transpose};
+const Leaves kLeaves{decode_panel, multiply, gemv_panel, decode_run, transpose, quantize_nvfp4};
 
 }  // namespace finescale::cpu::avx2

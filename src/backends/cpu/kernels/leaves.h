@@ -1,4 +1,4 @@
-// Leaves: the innermost loops of the product, one table per instruction set. The drivers (gemm_driver.cc) hold the algorithm,
+// Leaves: the innermost loops, one table per instruction set. The drivers (product.cc, quantize.cc, ...) hold the algorithm,
 // blocking and tails; a leaf knows one step of it.
 //
 //   decode_panel   16 rows of prepared B, codes times block scales -> FP32, [k][16]
@@ -6,6 +6,7 @@
 //   gemv_panel     the same sums for 1..4 rows of A straight from the prepared bytes, without a decoded panel
 //   decode_run     a run of codes of one row -> FP32 elements, block scales left out
 //   transpose      16 rows of FP32 -> [k][16]
+//   quantize_nvfp4 blocks of 16 values -> E4M3 scales and E2M1 codes, the bytes of block_quantizer.h
 //
 // Plain types only and no inline function: a file compiled for an instruction set may not leave a copy of one behind.
 #pragma once
@@ -45,6 +46,8 @@ struct Leaves {
   void (*decode_run)(Element element, const unsigned char* row, std::int64_t first, bool high_nibble_first, std::int64_t count, float* out);
   // out[k][16] from in[row][k], rows `stride` apart.
   void (*transpose)(const float* in, std::int64_t stride, std::int64_t count, float* out);
+  // At most 64 blocks, one scale code and 8 code bytes each, low nibble first; g is valid (is_valid_global). Null: none.
+  void (*quantize_nvfp4)(const float* x, std::int64_t blocks, float g, std::uint8_t* scales, std::uint8_t* codes);
 };
 
 namespace portable {

@@ -89,6 +89,6 @@ void transpose(const float* in, std::int64_t stride, std::int64_t count, float* 
 
 }  // namespace
 
-const Leaves kLeaves{decode_panel, multiply, nullptr, decode_run, transpose};
+const Leaves kLeaves{decode_panel, multiply, nullptr, decode_run, transpose, nullptr};
 
 }  // namespace finescale::cpu::portable
