@@ -7,10 +7,13 @@
 #include <finescale/version.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <exception>
 #include <new>
 #include <string>
+#include <vector>
 
 namespace finescale::tools {
 namespace {
@@ -35,13 +38,28 @@ constexpr const char* kFooter = R"(Start here:
 Exit codes: 0 ok, 1 differences found, 2 usage, 3 files, 4 unsupported, 5 device, 6 internal or out of memory.
 `finescale COMMAND --help` teaches each one.)";
 
+// CLI11 would only say that a subcommand is missing.
+Status check_command_name(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return {};
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  if (std::find(names.begin(), names.end(), argv[1]) != names.end()) return {};
+  return invalid_argument(fmt::format("\"{}\" is none of the commands {}", argv[1], fmt::join(names, ", ")));
+}
+
+std::string failure_message(const CLI::App*, const CLI::Error& error) {
+  return fmt::format("finescale: {}\nRun with --help for more information.\n", error.what());
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Block-scaled linear algebra: quantize, convert, multiply, and prove what was computed.", "finescale"};
   Exit exit = Exit::ok;
   app.set_version_flag("--version", version_text(), "Print the version and what is built in");
   app.footer(kFooter);
   app.require_subcommand(1);
+  app.failure_message(failure_message);
   for (const AddCommand add : kCommands) add(app, exit);
+  if (const Status known = check_command_name(app, argc, argv); !known) return static_cast<int>(fail(known));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -220,7 +220,9 @@ Result<RepackProblem> on_device(const RepackProblem& host, OperandStore& store) 
   const auto output = output_on_device(problem.to, store);
   FINESCALE_TRY(output);
   problem.to = *output;
-  problem.to.global = const_cast<float*>(problem.from.global);  // repack leaves it alone
+  // repack leaves the global scales alone: they stand there before.
+  const auto* global = reinterpret_cast<const std::byte*>(host.from.global);
+  FINESCALE_TRY(copy_to_device(store.device(), reinterpret_cast<std::byte*>(problem.to.global), global, 4 * global_count(problem.to)));
   return problem;
 }
 

@@ -1,0 +1,143 @@
+// inspect, quantize, dequantize and convert on real weights and on broken files: what is written, and that nothing is on failure.
+#include "cli/cli_process.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace finescale::cli {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const std::string kWeights = std::string(FINESCALE_TEST_DIRECTORY) + "/data/minilm_query.safetensors";
+
+json rows_of(const Ran& ran) {
+  EXPECT_EQ(ran.exit, kOk) << ran.err;
+  return json::parse(ran.out, nullptr, false)["rows"];
+}
+
+TEST(FileCommands, quantizes_and_reports_the_error_of_each_weight) {
+  const Folder folder;
+  const json plain = rows_of(run_cli("quantize " + kWeights + " " + folder / "max.safetensors --report --json"));
+  const json better = rows_of(run_cli("quantize " + kWeights + " " + folder / "mse.safetensors --scales mse --report --json"));
+  ASSERT_EQ(plain.size(), 1u);
+  EXPECT_EQ(plain[0]["action"], "quantize");
+  EXPECT_GT(plain[0]["relative_rms"], 0.05);
+  EXPECT_LT(plain[0]["relative_rms"], 0.12);
+  EXPECT_LT(better[0]["relative_rms"], plain[0]["relative_rms"]);
+  EXPECT_GE(plain[0]["worst_block"], plain[0]["relative_rms"]);
+  EXPECT_FALSE(plain[0]["reason"].get<std::string>().empty());
+  EXPECT_EQ(folder.count(), 2u);
+}
+
+TEST(FileCommands, converting_there_and_back_keeps_codes_and_scales) {
+  const Folder folder;
+  const std::string a = folder / "a.safetensors", b = folder / "b.safetensors", c = folder / "c.safetensors";
+  ASSERT_EQ(run_cli("quantize " + kWeights + " " + a).exit, kOk);
+  ASSERT_EQ(run_cli("convert " + a + " " + b + " --encoding compressed_tensors").exit, kOk);
+  ASSERT_EQ(run_cli("convert " + b + " " + c + " --encoding modelopt").exit, kOk);
+  ASSERT_EQ(run_cli("dequantize " + a + " " + folder / "a32.safetensors --dtype f32").exit, kOk);
+  ASSERT_EQ(run_cli("dequantize " + b + " " + folder / "b32.safetensors --dtype f32").exit, kOk);
+  EXPECT_NE(read_text(a), read_text(b));
+  EXPECT_EQ(read_text(folder / "a32.safetensors").size(), read_text(folder / "b32.safetensors").size());
+  const json inspected = json::parse(run_cli("inspect " + c + " --json").out);
+  EXPECT_EQ(inspected["weights"][0]["encoding"], "modelopt");
+  EXPECT_EQ(inspected["weights"][0]["format"], "nvfp4");
+}
+
+TEST(FileCommands, never_overwrites_without_force) {
+  const Folder folder;
+  const std::string out = folder / "out.safetensors";
+  write_text(out, "mine");
+  for (const std::string& command : {"quantize " + kWeights + " " + out, "dequantize " + kWeights + " " + out,
+                                     "convert " + kWeights + " " + out + " --encoding modelopt"}) {
+    const Ran ran = run_cli(command);
+    EXPECT_EQ(ran.exit, kFiles) << command;
+    EXPECT_THAT(ran.err, HasSubstr("--force"));
+    EXPECT_EQ(read_text(out), "mine");
+  }
+  EXPECT_EQ(run_cli("quantize " + kWeights + " " + out + " --force").exit, kOk);
+  EXPECT_NE(read_text(out), "mine");
+}
+
+TEST(FileCommands, a_dry_run_writes_nothing) {
+  const Folder folder;
+  const Ran ran = run_cli("quantize " + kWeights + " " + folder / "out.safetensors --dry-run");
+  EXPECT_EQ(ran.exit, kOk);
+  EXPECT_THAT(ran.out, HasSubstr("nothing was written"));
+  EXPECT_EQ(folder.count(), 0u);
+}
+
+TEST(FileCommands, globs_choose_what_is_quantized) {
+  const Folder folder;
+  const std::string command = "quantize " + kWeights + " " + folder / "out.safetensors --dry-run --json";
+  EXPECT_EQ(rows_of(run_cli(command + " --exclude '*query*'"))[0]["action"], "copy");
+  EXPECT_EQ(rows_of(run_cli(command + " --exclude '*query*' --include '*.self.query'"))[0]["action"], "quantize");
+}
+
+TEST(FileCommands, profiles_make_other_bytes) {
+  const Folder folder;
+  ASSERT_EQ(run_cli("quantize " + kWeights + " " + folder / "a --profile modelopt").exit, kOk);
+  ASSERT_EQ(run_cli("quantize " + kWeights + " " + folder / "b --scales four_six").exit, kOk);
+  EXPECT_NE(read_text(folder / "a"), read_text(folder / "b"));
+}
+
+// Eight bytes of length, then the header, then `data` zero bytes.
+std::string file_of(const std::string& header, std::size_t data) {
+  std::string text;
+  for (int byte = 0; byte < 8; ++byte) text += static_cast<char>(header.size() >> (8 * byte));
+  return text + header + std::string(data, '\0');
+}
+
+TEST(FileCommands, broken_files_are_refused_and_leave_nothing) {
+  const std::string whole = read_text(kWeights);
+  const std::string lying = R"({"a.weight":{"dtype":"F32","shape":[4,4],"data_offsets":[0,4]}})";
+  const std::string twice = R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})";
+  const std::string hole = R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}})";
+  for (const std::string& text : {std::string(), std::string("short"), whole.substr(0, 100), whole.substr(0, whole.size() - 1), whole + "x",
+                                  std::string(64, '\xFF'), file_of(lying, 4), file_of(twice, 4), file_of(hole, 8), file_of("[]", 0)}) {
+    const Folder folder;
+    const std::string in = folder / "in.safetensors", out = folder / "out.safetensors";
+    write_text(in, text);
+    for (const std::string& command : {"inspect " + in, "quantize " + in + " " + out, "dequantize " + in + " " + out,
+                                       "convert " + in + " " + out + " --encoding modelopt", "check gemm --tensors " + in}) {
+      const Ran ran = run_cli(command);
+      EXPECT_EQ(ran.exit, kFiles) << command << " of " << text.size() << " bytes\n" << ran.out;
+      EXPECT_THAT(ran.err, HasSubstr("finescale: "));
+      EXPECT_THAT(ran.out, IsEmpty());
+    }
+    EXPECT_EQ(folder.count(), 1u);
+  }
+}
+
+TEST(FileCommands, a_weight_with_a_nan_is_refused_by_name) {
+  const Folder folder;
+  const std::string in = folder / "in.safetensors", out = folder / "out.safetensors";
+  std::string text = file_of(R"({"layer.proj.weight":{"dtype":"F32","shape":[2,16],"data_offsets":[0,128]}})", 128);
+  text.replace(text.size() - 4, 4, "\x00\x00\xC0\x7F", 4);
+  write_text(in, text);
+  const Ran ran = run_cli("quantize " + in + " " + out);
+  EXPECT_EQ(ran.exit, kFiles);
+  EXPECT_THAT(ran.err, HasSubstr("layer.proj.weight"));
+  EXPECT_EQ(folder.count(), 1u);
+  EXPECT_EQ(run_cli("quantize " + in + " " + out + " --allow-nonfinite").exit, kOk);
+  EXPECT_EQ(run_cli("inspect " + out + " --strict").exit, kDifferences);  // its block scale is NaN
+}
+
+TEST(FileCommands, inspect_finds_nothing_in_what_we_write) {
+  const Folder folder;
+  for (const char* encoding : {"modelopt", "compressed_tensors"}) {
+    ASSERT_EQ(run_cli("quantize " + kWeights + " " + folder / encoding + " --encoding " + encoding).exit, kOk);
+    const Ran ran = run_cli("inspect " + folder / encoding + " --strict");
+    EXPECT_EQ(ran.exit, kOk) << ran.out;
+    EXPECT_THAT(ran.out, HasSubstr("nothing looks wrong"));
+  }
+}
+
+}  // namespace
+}  // namespace finescale::cli
