@@ -1,8 +1,8 @@
 #include <finescale/check.h>
 
 #include "check/arguments.h"
+#include "check/checked_product.h"
 #include "check/judge.h"
-#include "check/product.h"
 #include "check/walk.h"
 #include "ops/float_environment.h"
 #include "ops/validate.h"

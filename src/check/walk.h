@@ -1,7 +1,7 @@
 // Walks the outputs of a product, or a sample of them, and keeps the worst verdict.
 #pragma once
 
-#include "check/product.h"
+#include "check/checked_product.h"
 
 #include <finescale/check.h>
 

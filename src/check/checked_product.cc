@@ -1,4 +1,4 @@
-#include "check/product.h"
+#include "check/checked_product.h"
 
 #include <finescale/routing.h>
 
