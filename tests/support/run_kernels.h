@@ -77,12 +77,12 @@ class SweepReport {
     ++row.skipped;
     row.reason = refusal_sentence(kernel, refusal);
   }
-  // Prints the rows; a row for this device that took nothing was not tested.
-  void finish() const {
+  // Prints the rows. Unless the sweep is of a few formats, a row for this device that took nothing was not tested.
+  void finish(bool every_row = true) const {
     for (const auto& [name, row] : rows_) {
       std::cout << "  " << name << ": took " << row.taken << ", skipped " << row.skipped
                 << (row.skipped != 0 ? ", last: " + row.reason : "") << "\n";
-      EXPECT_GT(row.taken, 0) << name << " took no problem of the sweep: " << row.reason;
+      EXPECT_TRUE(row.taken > 0 || !every_row) << name << " took no problem of the sweep: " << row.reason;
     }
   }
 
