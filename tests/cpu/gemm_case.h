@@ -29,8 +29,8 @@ struct GemmCase {
   std::string label() const {
     return std::string(format_name(a)) + " x " + std::string(format_name(b)) + (prepared ? " prepared" : "") + " -> " +
            std::string(format_name(d)) + ", batch " + std::to_string(batch) + ", " + std::to_string(m) + "x" + std::to_string(n) + "x" +
-           std::to_string(k) + ", gate " + std::to_string(static_cast<int>(gate)) + ", act " + std::to_string(static_cast<int>(activation)) +
-           (bias ? ", bias" : "") + (residual ? ", residual" : "");
+           std::to_string(k) + ", gate " + std::to_string(static_cast<int>(gate)) + ", act " +
+           std::to_string(static_cast<int>(activation)) + (bias ? ", bias" : "") + (residual ? ", residual" : "");
   }
 };
 
@@ -59,6 +59,12 @@ class GemmOperands {
     }
   }
 
+  // A in f32 times a power of two; alpha takes it back, so that results stay in range.
+  void scale_a(float factor) {
+    for (std::int64_t i = 0; i < case_.batch * case_.m * case_.k; ++i) reinterpret_cast<float*>(a_.view().data)[i] *= factor;
+    problem_.epilogue.alpha /= factor;
+  }
+
   // Writes into a freshly poisoned D; the view lives as long as `d`.
   GemmProblem problem(OwnedMatrix& d) const {
     Matrix tags = matrix(case_.d, case_.m, case_.n);
@@ -76,7 +82,9 @@ class GemmOperands {
     if (format.global) tags.global_kind = GlobalScale::one;
     return tags;
   }
-  OwnedMatrix random(const Matrix& tags, std::uint64_t seed) const { return std::move(*random_matrix(tags, case_.seed * 16 + seed, case_.values)); }
+  OwnedMatrix random(const Matrix& tags, std::uint64_t seed) const {
+    return std::move(*random_matrix(tags, case_.seed * 16 + seed, case_.values));
+  }
 
   OwnedMatrix weights(std::int64_t rows, std::uint64_t seed) {
     Matrix tags = matrix(case_.b, rows, case_.k);
