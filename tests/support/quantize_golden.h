@@ -2,6 +2,7 @@
 #pragma once
 
 #include "support/quantize_sweep.h"
+#include "support/test_directory.h"
 
 #include <nlohmann/json.hpp>
 
@@ -60,7 +61,7 @@ inline Recipe golden_recipe(const nlohmann::json& c) {
 }  // namespace detail
 
 inline std::vector<GoldenCase> golden_cases() {
-  std::ifstream file(FINESCALE_TEST_DIRECTORY "/golden/quantizers.json");
+  std::ifstream file(test_directory() + "/golden/quantizers.json");
   const nlohmann::json root = nlohmann::json::parse(file);
   std::vector<GoldenCase> cases;
   for (const auto& c : root.at("cases")) {
