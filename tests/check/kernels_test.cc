@@ -18,6 +18,38 @@ OwnedProblem random_problem(const Format& a, const Format& b, const Format& d, s
   return OwnedProblem(random_operand(tags(a, 5, k), seed, values), random_operand(tags(b, 12, k), seed + 1, values), d, gate);
 }
 
+// FMA into eight lanes that are added at the end.
+float fma_lanes(const Matrix& a, std::int64_t ab, std::int64_t m, const Matrix& b, std::int64_t bb, std::int64_t n) {
+  float lanes[8] = {};
+  for (std::int64_t k = 0; k < a.cols; ++k) lanes[k % 8] = std::fma(value_at(a, ab, m, k), value_at(b, bb, n, k), lanes[k % 8]);
+  for (int step = 4; step > 0; step /= 2) {
+    for (int lane = 0; lane < step; ++lane) lanes[lane] += lanes[lane + step];
+  }
+  return lanes[0];
+}
+
+// Scales, joined, after the sum of sixteen products of elements; two parts of K added last.
+float block_scaled(const Matrix& a, std::int64_t ab, std::int64_t m, const Matrix& b, std::int64_t bb, std::int64_t n) {
+  float parts[2] = {};
+  for (std::int64_t first = 0; first < a.cols; first += 16) {
+    float sum = 0;
+    for (std::int64_t k = first; k < std::min(first + 16, a.cols); ++k) sum += element_at(a, ab, m, k) * element_at(b, bb, n, k);
+    parts[first < a.cols / 2 ? 0 : 1] += sum * (block_scale_at(a, ab, m, first) * block_scale_at(b, bb, n, first));
+  }
+  return parts[0] + parts[1];
+}
+
+// The reference's order: ((a sa) b) sb, from the last column to the first.
+float scales_in_turn(const Matrix& a, std::int64_t ab, std::int64_t m, const Matrix& b, std::int64_t bb, std::int64_t n) {
+  float sum = 0;
+  for (std::int64_t k = a.cols - 1; k >= 0; --k) {
+    sum += element_at(a, ab, m, k) * block_scale_at(a, ab, m, k) * element_at(b, bb, n, k) * block_scale_at(b, bb, n, k);
+  }
+  return sum;
+}
+
+const Dot kRightDots[] = {double_dot, sequential_dot, fma_lanes, block_scaled, scales_in_turn};
+
 TEST(RightKernel, passes_with_every_pair_of_formats) {
   for (const Values values : {Values::usual, Values::wide}) {
     for (const NamedFormat& a : kFormats) {
@@ -25,7 +57,7 @@ TEST(RightKernel, passes_with_every_pair_of_formats) {
         if (b.format.is_plain()) continue;
         for (const Format& d : {kF32, kF16, kBf16}) {
           const OwnedProblem p = random_problem(a.format, b.format, d, 11, 200, Gate::none, values);
-          for (const Dot& dot : {Dot(double_dot), Dot(sequential_dot)}) {
+          for (const Dot& dot : kRightDots) {
             multiply(p, dot);
             const CheckReport report = p.judge();
             EXPECT_LE(report.worst, 1.0) << a.name << " x " << b.name << " -> " << format_name(d);
@@ -65,9 +97,11 @@ TEST(RightKernel, passes_where_only_factors_round) {
   p.problem.a.global = &globals[0];
   p.problem.b.global = &globals[1];
   p.problem.epilogue.alpha = 1.3f;
-  multiply(p, sequential_dot);
-  EXPECT_LE(p.judge().worst, 1.0);
-  EXPECT_GT(p.judge().worst, 0.2);
+  for (const Dot& dot : kRightDots) {
+    multiply(p, dot);
+    EXPECT_LE(p.judge().worst, 1.0);
+    EXPECT_GT(p.judge().worst, 0.2);
+  }
 }
 
 // 1 + j 2^-23 plus a product just below half a unit: z loses nearly u, and its square rounds once more.
@@ -109,8 +143,10 @@ TEST(RightKernel, passes_among_subnormals_flushed_or_not) {
   for (int m = 0; m < 4; ++m) {
     for (int k = 0; k < 64; ++k) put(p.a, m, k, get(p.a, m, k) * 0x1p-127f);
   }
-  multiply(p, sequential_dot);
-  EXPECT_LE(p.judge().worst, 1.0);
+  for (const Dot& dot : kRightDots) {
+    multiply(p, dot);
+    EXPECT_LE(p.judge().worst, 1.0);
+  }
   const auto flush = [](float x) { return std::fabs(x) < 0x1p-126f ? 0.0f : x; };
   multiply(p, [&](const Matrix& a, std::int64_t ab, std::int64_t m, const Matrix& b, std::int64_t bb, std::int64_t n) {
     float sum = 0;
@@ -209,6 +245,18 @@ TEST(WrongKernel, missing_steps_of_the_epilogue_are_caught) {
   OwnedProblem without = random_problem(kBf16, kNvfp4, kF16, 95, 128);
   multiply(without, double_dot);
   EXPECT_GT(check(p.problem, without.d.view())->worst, 1.0);
+}
+
+// Scales near 2^-66: joined they are subnormal and lose bits, which alpha makes visible.
+TEST(RightKernel, may_join_block_scales_below_fp32) {
+  OwnedProblem p(random_operand(tags(kFp8E4m3Row128, 2, 64), 61), random_operand(tags(kFp8E4m3Row128, 3, 64), 62), kF32);
+  for (int row = 0; row < 2; ++row) set_scale_code(with_strides(p.a.view()), 0, row, 0, float_bits(0x1.23456p-66f));
+  for (int row = 0; row < 3; ++row) set_scale_code(with_strides(p.b.view()), 0, row, 0, float_bits(0x1.abcdep-67f));
+  p.problem.epilogue.alpha = 0x1p100f;
+  for (const Dot& dot : kRightDots) {
+    multiply(p, dot);
+    EXPECT_LE(p.judge().worst, 1.0);
+  }
 }
 
 TEST(CorrectRounding, equals_a_long_double_sum_where_that_is_exact) {
