@@ -247,11 +247,11 @@ TEST(WrongKernel, missing_steps_of_the_epilogue_are_caught) {
   EXPECT_GT(check(p.problem, without.d.view())->worst, 1.0);
 }
 
-// Scales near 2^-66: joined they are subnormal and lose bits, which alpha makes visible.
+// Scales near 2^-71: joined they are subnormal and lose bits, which alpha makes visible.
 TEST(RightKernel, may_join_block_scales_below_fp32) {
   OwnedProblem p(random_operand(tags(kFp8E4m3Row128, 2, 64), 61), random_operand(tags(kFp8E4m3Row128, 3, 64), 62), kF32);
-  for (int row = 0; row < 2; ++row) set_scale_code(with_strides(p.a.view()), 0, row, 0, float_bits(0x1.23456p-66f));
-  for (int row = 0; row < 3; ++row) set_scale_code(with_strides(p.b.view()), 0, row, 0, float_bits(0x1.abcdep-67f));
+  for (int row = 0; row < 2; ++row) set_scale_code(with_strides(p.a.view()), 0, row, 0, float_bits(0x1.23456p-71f));
+  for (int row = 0; row < 3; ++row) set_scale_code(with_strides(p.b.view()), 0, row, 0, float_bits(0x1.abcdep-72f));
   p.problem.epilogue.alpha = 0x1p100f;
   for (const Dot& dot : kRightDots) {
     multiply(p, dot);
