@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
 
 namespace finescale {
 namespace {
@@ -82,6 +84,20 @@ ExactValue with_residual(const ExactValue& before, float beta, float residual) {
   return sum;
 }
 
+// What scaling by alpha, gA and gB, in any order, may lose below the smallest normal: each step loses nu, which grows by the
+// factors that follow. A factor of 1 loses nothing.
+long double scaling_loss(const float (&factors)[3]) {
+  long double sizes[3] = {};
+  for (int i = 0; i < 3; ++i) sizes[i] = factors[i] == 1.0f ? 0 : std::max(1.0L, std::fabs(static_cast<long double>(factors[i])));
+  std::sort(std::begin(sizes), std::end(sizes), std::greater<>());
+  long double loss = 0, growth = 1;
+  for (const long double size : sizes) {
+    if (size != 0) loss += kFlush * growth;
+    growth *= size;
+  }
+  return loss;
+}
+
 }  // namespace
 
 Evaluator::Evaluator(const GemmProblem& problem, const Accumulation& accumulation, std::int64_t rows)
@@ -96,11 +112,7 @@ ExactValue Evaluator::linear(const OutputIndex& at, std::int64_t a_scale_row, bo
   const bool biased = !problem_.epilogue.bias.absent();
   const float bias = biased ? element_at(problem_.epilogue.bias, at.b_batch, 0, bias_col) : 0.0f;
 
-  long double scale = 1, flush = 3 * kFlush;
-  for (const float factor : factors) {
-    scale *= factor;
-    flush *= std::max(1.0L, std::fabs(static_cast<long double>(factor)));
-  }
+  const long double scale = static_cast<long double>(factors[0]) * factors[1] * factors[2];
   if (!dot.finite || !std::isfinite(scale) || !std::isfinite(bias)) {
     const long double acc = dot.finite ? enclose(dot.sum).middle() : dot.special;
     const bool vague = std::isinf(scale) && dot.finite && std::fabs(acc) <= factor_ * dot.magnitude + dot.underflow && dot.magnitude != 0;
@@ -111,7 +123,7 @@ ExactValue Evaluator::linear(const OutputIndex& at, std::int64_t a_scale_row, bo
   for (const float factor : factors) z.point *= factor;
   if (biased) z.point += static_cast<double>(bias);
   z.value = enclose(z.point);
-  z.error = std::fabs(scale) * (factor_ * static_cast<long double>(dot.magnitude) + dot.underflow) + flush;
+  z.error = std::fabs(scale) * (factor_ * static_cast<long double>(dot.magnitude) + dot.underflow) + scaling_loss(factors);
   z.may_overflow = dot.overflows;
   if (biased) {
     z.error += kUnit * z.value.magnitude();
