@@ -95,17 +95,21 @@ Checked prepared_storage(const Matrix& m) {
 
 }  // namespace
 
-Result<Bytes> storage(const Matrix& shape, std::int64_t groups) {
-  FINESCALE_TRY(validate_matrix("shape", shape));
+Result<Bytes> storage_of(std::string_view name, const Matrix& m, std::int64_t groups) {
   if (groups < 0) return invalid_argument(fmt::format("groups = {}: a count of groups is not negative", groups));
-  if (shape.batch == 0 || shape.absent()) return Bytes{};
-  const Checked data = is_prepared(shape.codes) ? prepared_storage(shape) : data_bytes(shape);
-  const Checked scales = is_prepared(shape.codes) ? Checked(0) : scale_bytes(shape, groups);
+  if (m.batch == 0 || m.absent()) return Bytes{};
+  const Checked data = is_prepared(m.codes) ? prepared_storage(m) : data_bytes(m);
+  const Checked scales = is_prepared(m.codes) ? Checked(0) : scale_bytes(m, groups);
   if (data.overflowed || scales.overflowed) {
-    return invalid_argument(fmt::format("shape: batch = {}, rows = {}, cols = {}: the {} take more than 2^63 - 1 bytes", shape.batch,
-                                        shape.rows, shape.cols, data.overflowed ? "codes" : "block scales"));
+    return invalid_argument(fmt::format("{}: batch = {}, rows = {}, cols = {}: the {} take more than 2^63 - 1 bytes", name, m.batch, m.rows,
+                                        m.cols, data.overflowed ? "codes" : "block scales"));
   }
   return Bytes{data.value, scales.value};
+}
+
+Result<Bytes> storage(const Matrix& shape, std::int64_t groups) {
+  FINESCALE_TRY(validate_matrix("shape", shape));
+  return storage_of("shape", shape, groups);
 }
 
 }  // namespace finescale

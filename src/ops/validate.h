@@ -19,6 +19,9 @@ namespace finescale {
 // 4-bit codes, column stride, scale strides, global kind, promised alignment. `name` is what the sentence calls it.
 Status validate_matrix(std::string_view name, const Matrix& matrix);
 
+// storage() of a matrix that has passed validate_matrix: the sizes that overflow are refused here.
+Result<Bytes> storage_of(std::string_view name, const Matrix& matrix, std::int64_t groups);
+
 Status validate(const QuantizeProblem& problem);
 Status validate(const DequantizeProblem& problem);
 Status validate(const RepackProblem& problem);

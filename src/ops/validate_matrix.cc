@@ -4,7 +4,6 @@
 
 #include <finescale/access.h>
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <span>
@@ -77,7 +76,9 @@ struct Dimension {
 // Dimensions of more than one element, the smallest stride first, must each step over all that lies inside; 0 broadcasts.
 // Arithmetic that overflows ends the check: the sizes are then refused by storage().
 Status validate_nesting(std::string_view name, std::string_view what, std::span<Dimension> dimensions) {
-  std::stable_sort(dimensions.begin(), dimensions.end(), [](const Dimension& a, const Dimension& b) { return a.stride < b.stride; });
+  for (std::size_t i = 1; i < dimensions.size(); ++i) {
+    for (std::size_t k = i; k > 0 && dimensions[k].stride < dimensions[k - 1].stride; --k) std::swap(dimensions[k], dimensions[k - 1]);
+  }
   std::int64_t inside = 1;
   for (const Dimension& d : dimensions) {
     if (d.size <= 1 || d.stride == 0) continue;

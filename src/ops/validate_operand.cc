@@ -50,11 +50,7 @@ Status validate_operand(std::string_view name, const Matrix& m, Access access, P
     return refused(name, "scale_layout", layout_name(m.scale_layout), "needs the groups of a grouped_gemm that is routed by offsets");
   }
   FINESCALE_TRY(validate_count(name, m));
-  if (!storage(m, groups)) {
-    return invalid_argument(fmt::format("{}: batch = {}, rows = {}, cols = {}: at these strides it takes more than 2^63 - 1 bytes", name,
-                                        m.batch, m.rows, m.cols));
-  }
-  return {};
+  return status_of(storage_of(name, m, groups));
 }
 
 Status validate_plain(std::string_view name, const Matrix& m, Access access) {
