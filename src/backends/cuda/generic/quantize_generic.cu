@@ -8,7 +8,7 @@
 //   decode_globals  profiles that keep g as an encode multiplier: back to a decode multiplier
 // The largest of all magnitudes is the same in any order, so atomics keep the bytes repeatable.
 #include "backends/cuda/generic/output_generic.h"
-#include "backends/cuda/generic/quantize_blocks.h"
+#include "backends/cuda/generic/quantize_block_kernel.h"
 #include "backends/cuda/generic/rows.h"
 #include "backends/cuda/host/launch.h"
 

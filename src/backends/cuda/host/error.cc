@@ -6,6 +6,7 @@ namespace finescale::cuda {
 
 Status checked(cudaError_t error, const char* call) {
   if (error == cudaSuccess) return {};
+  static_cast<void>(cudaGetLastError());  // reported here: the caller's own next look must not find it again
   std::string sentence = fmt::format("{}: {} ({})", call, cudaGetErrorString(error), cudaGetErrorName(error));
   return error == cudaErrorMemoryAllocation ? out_of_memory(std::move(sentence)) : device_error(std::move(sentence));
 }

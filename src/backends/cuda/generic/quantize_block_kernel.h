@@ -3,8 +3,9 @@
 //   scale = enc(amax / (E g))     code = enc(x / (scale g))      or as another profile of the recipe says
 //
 // A team is one thread for short blocks and a warp for long ones; its size is a run-time number, and the long bodies are neither
-// inlined nor unrolled, so that one kernel serves every format and six architectures compile in a minute. A matrix without block scales is
-// cut into chunks of kChunk columns instead. Every arithmetic step is block_quantizer.h's, so the bytes are the reference's.
+// inlined nor unrolled, so that one kernel serves every format and six architectures compile in a minute. A matrix without block
+// scales is cut into chunks of kChunk columns instead. A block of 4-bit codes has an even number of columns, so that no two
+// teams write to one byte. Every arithmetic step is block_quantizer.h's or profiles.h's: the bytes are the reference's.
 #pragma once
 
 #include "backends/cuda/device/codes.h"
@@ -46,7 +47,7 @@ struct BlockExtent {
 __device__ inline float larger_amax(float a, float b) { return float_bits(a) > float_bits(b) ? a : b; }
 
 // Folds the amax over the team; every lane gets it. The largest of all magnitudes does not depend on the order.
-__device__ float team_amax(int team, const QuantizeProblem& problem, const BlockExtent& block, const Produced& produced) {
+__device__ inline float team_amax(int team, const QuantizeProblem& problem, const BlockExtent& block, const Produced& produced) {
   float amax = 0.0f;
 #pragma unroll 1
   for (std::int64_t i = lane() % team; i < block.elements(); i += team) {
@@ -60,17 +61,17 @@ __device__ float team_amax(int team, const QuantizeProblem& problem, const Block
 // A block whose scale is chosen, by profile finescale or by another.
 struct ChosenBlock {
   bool own = true;
-  BlockQuantizer finescale;
-  ProfileQuantizer other;
+  BlockQuantizer by_own;
+  ProfileQuantizer by_other;
 
   __device__ __noinline__ std::uint32_t encode(float x, std::uint32_t random) const {
-    return own ? finescale.encode(x, random) : other.encode(x);
+    return own ? by_own.encode(x, random) : by_other.encode(x);
   }
-  __device__ std::uint32_t scale_code() const { return own ? finescale.scale_code : other.scale_code; }
+  __device__ std::uint32_t scale_code() const { return own ? by_own.scale_code : by_other.scale_code; }
 };
 
-__device__ void store_block(int team, const QuantizeProblem& problem, const BlockExtent& block, const Produced& produced,
-                            const ChosenBlock& chosen) {
+__device__ inline void store_block(int team, const QuantizeProblem& problem, const BlockExtent& block, const Produced& produced,
+                                   const ChosenBlock& chosen) {
   const MutableMatrix& to = problem.to;
   const std::int64_t per_byte = codes_per_byte(to.format), units = ceil_div(block.cols, per_byte);
 #pragma unroll 1
@@ -103,24 +104,24 @@ static __device__ __noinline__ ChosenBlock choose_block(const QuantizeProblem& p
   if (chosen.own) {
     const bool search = recipe.search != ScaleSearch::max;
     const std::uint32_t scale = search ? search_scale(problem, block, produced, amax, g) : block_scale_code(to.format, recipe, amax, g);
-    chosen.finescale = block_quantizer(to.format, recipe, scale, g);
+    chosen.by_own = block_quantizer(to.format, recipe, scale, g);
   } else {
-    const bool given =
-        problem.global_given && to.global_kind != GlobalScale::none;  // computed ones stand in to.global as the profile keeps them
+    // A computed one stands in to.global as the profile keeps it, until decode_globals.
+    const bool given = problem.global_given && to.global_kind != GlobalScale::none;
     const float own_g = given ? profile_decode_global(recipe.profile, g) : g;
-    chosen.other = profile_quantizer(to.format, recipe, problem.from.format.element, amax, own_g);
+    chosen.by_other = profile_quantizer(to.format, recipe, problem.from.format.element, amax, own_g);
   }
   return chosen;
 }
 
-__device__ void quantize_block(int team, const QuantizeProblem& problem, const BlockExtent& block, const Produced& produced,
-                               std::int64_t scale_row) {
+__device__ inline void quantize_block(int team, const QuantizeProblem& problem, const BlockExtent& block, const Produced& produced,
+                                      std::int64_t scale_row) {
   const bool has_scales = problem.to.format.has_scales();
   const float amax = has_scales ? team_amax(team, problem, block, produced) : 0.0f;
   const ChosenBlock chosen = choose_block(problem, block, produced, amax);
   store_block(team, problem, block, produced, chosen);
-  if (has_scales && scale_row >= 0 && lane() % team == 0)
-    set_scale_code(problem.to, block.batch, scale_row, block.col, chosen.scale_code());
+  if (!has_scales || scale_row < 0 || lane() % team != 0) return;
+  set_scale_code(problem.to, block.batch, scale_row, block.col, chosen.scale_code());
 }
 
 // Block shape of the kernel's items: the format's, or a chunk where there are no block scales.
@@ -129,7 +130,7 @@ FINESCALE_HD constexpr std::int64_t item_cols(const Format& format) { return for
 
 // Teams of 1 or kWarp lanes. extent: blocks of a batch, with padding, whose scales become 0. scale_rows: the row by which the
 // scale of each row of each batch is addressed (access.h), -1: it has none; null: the row itself.
-__global__ void __launch_bounds__(kQuantizeThreads)
+static __global__ void __launch_bounds__(kQuantizeThreads)
     quantize_blocks(const __grid_constant__ QuantizeProblem problem, const __grid_constant__ Produced produced,
                     const std::int64_t* scale_rows, ScaleExtent extent, int team) {
   const MutableMatrix& to = problem.to;
