@@ -12,6 +12,9 @@ function(finescale_compile_settings target)
       $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${sanitizer} -fno-omit-frame-pointer -fno-sanitize-recover=all>)
     target_link_options(${target} PUBLIC -fsanitize=${sanitizer})
   endforeach()
+  if("undefined" IN_LIST FINESCALE_SANITIZE)  # the library has no RTTI, which this check reads
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=vptr>)
+  endif()
 endfunction()
 
 function(finescale_library_settings target)

@@ -40,13 +40,13 @@ class Input {
 
 // One result: its buffers begin poisoned with `poison`.
 struct Quantized {
-  Quantized(const MutableMatrix& shape, int poison) : matrix(shape) {
+  Quantized(const MutableMatrix& shape, std::byte poison) : matrix(shape) {
     const auto sizes = storage(shape);
     FINESCALE_FUZZ_EXPECT(sizes);
     data = *HostBuffer::make(sizes->data);
     scales = *HostBuffer::make(sizes->scales);
-    std::memset(data.data(), poison, data.bytes().size());
-    std::memset(scales.data(), poison, scales.bytes().size());
+    std::ranges::fill(data.bytes(), poison);
+    std::ranges::fill(scales.bytes(), poison);
     global.resize(static_cast<std::size_t>(shape.rows), 1.0f);
     matrix.data = data.data();
     matrix.scales = scales.data();
@@ -78,7 +78,7 @@ void compare_dequantized(const Matrix& from, Element element) {
   for (const Explanation& row : explain(problem, cpu())) {
     if (!row.accepted || row.kernel == "dequantize_reference") continue;
     problem.kernel = row.kernel.data();
-    std::memset(got.data(), 0x5A, got.bytes().size());
+    std::ranges::fill(got.bytes(), std::byte{0x5A});
     FINESCALE_FUZZ_EXPECT(run_on_host(problem, cpu()));
     FINESCALE_FUZZ_EXPECT(std::ranges::equal(expected.bytes(), got.bytes()));
   }
@@ -139,7 +139,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   const auto elements = choose_elements(input, from, to.rows * to.cols);
   problem.from = {.format = {from}, .rows = to.rows, .cols = to.cols, .alignment = 1, .data = elements.data()};
   if (!storage(to)) return 0;
-  Quantized expected(to, 0xA5);
+  Quantized expected(to, std::byte{0xA5});
   problem.to = expected.matrix;
   problem.kernel = "quantize_reference";
   if (!plan(problem, cpu())) return 0;
@@ -147,7 +147,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   problem.kernel = nullptr;
   for (const Explanation& row : explain(problem, cpu())) {
     if (!row.accepted || row.kernel == "quantize_reference") continue;
-    Quantized got(to, 0x5A);
+    Quantized got(to, std::byte{0x5A});
     problem.to = got.matrix;
     problem.kernel = row.kernel.data();
     FINESCALE_FUZZ_EXPECT(run_on_host(problem, cpu()));
