@@ -25,9 +25,14 @@ constexpr const char* kName = "grouped_gemm_any_any_any_generic";
 constexpr std::int64_t kNoRow = -3;  // a row of the tile past the last grouped row
 constexpr int kSumThreads = 256;
 
+// A GroupedRow in shared memory, where nothing can be initialised.
+struct TileRow {
+  std::int64_t group, a_batch, a_row, d_batch, d_row;
+};
+
 struct SharedGroupedTile {
   SharedTile<16, 64> tile;
-  GroupedRow rows[16];
+  TileRow rows[16];
 
   static constexpr int kRows = 16, kCols = 64;
 
@@ -51,7 +56,7 @@ __device__ bool any_bad_entry(const GroupedGemmProblem& problem) {
 }
 
 // Row `row` of `values` where something follows, else D: rounded.
-__device__ void store_row_value(const GroupedGemmProblem& problem, float* values, std::int64_t row, const GroupedRow& at, std::int64_t col,
+__device__ void store_row_value(const GroupedGemmProblem& problem, float* values, std::int64_t row, const TileRow& at, std::int64_t col,
                                 float value) {
   if (values != nullptr) {
     values[row * problem.gemm.d.cols + col] = value;
@@ -60,21 +65,13 @@ __device__ void store_row_value(const GroupedGemmProblem& problem, float* values
   }
 }
 
-// The rows of the tile that belong to `group`: their value from the sums. group negative: zeros or NaN for the rows of none.
-__device__ void finish_rows(const GroupedGemmProblem& problem, const SharedGroupedTile& shared, float* values, std::int64_t first_row,
-                            std::int64_t first_col, bool real, std::int64_t group) {
+// Calls store(r, c) for each output of the tile that exists, in a row for which wanted(its group) holds.
+template <class Wanted, class Store>
+__device__ void for_each_output(const SharedGroupedTile& shared, std::int64_t cols_left, const Wanted& wanted, const Store& store) {
 #pragma unroll 1
   for (int item = static_cast<int>(threadIdx.x); item < SharedGroupedTile::kRows * SharedGroupedTile::kCols; item += kTileThreads) {
     const int r = item / SharedGroupedTile::kCols, c = item % SharedGroupedTile::kCols;
-    const GroupedRow& at = shared.rows[r];
-    const std::int64_t col = first_col + c;
-    if (col >= problem.gemm.d.cols || at.group == kNoRow || (real ? at.group != group : at.group >= 0)) continue;
-    float value = at.group == kBadGroup ? bits_float(0x7FC00000u) : 0.0f;
-    if (real) {
-      const OutputIndex index{at.d_batch, at.d_row, col, at.a_batch, at.a_row, group};
-      value = finish_value(problem.gemm, index, shared.tile.acc[r][c], shared.tile.acc_up[r][c]);
-    }
-    store_row_value(problem, values, first_row + r, at, col, value);
+    if (c < cols_left && shared.rows[r].group != kNoRow && wanted(shared.rows[r].group)) store(r, c);
   }
 }
 
@@ -85,30 +82,43 @@ __global__ void __launch_bounds__(kTileThreads)
   constexpr int kRows = SharedGroupedTile::kRows, kCols = SharedGroupedTile::kCols;
   const std::int64_t rows = grouped_rows(problem), col_tiles = ceil_div(problem.gemm.d.cols, kCols);
   const bool all_bad = any_bad_entry(problem);
-  const int r = static_cast<int>(threadIdx.x);
+  const int own_row = static_cast<int>(threadIdx.x);
 #pragma unroll 1
   for (std::int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
     const std::int64_t first_row = tile / col_tiles * kRows, first_col = tile % col_tiles * kCols;
-    if (r < kRows) {
+    if (own_row < kRows) {
       GroupedRow at{.group = kNoRow};
-      if (first_row + r < rows) {
-        at = grouped_row(problem, first_row + r);
+      if (first_row + own_row < rows) {
+        at = grouped_row(problem, first_row + own_row);
         if (all_bad) at.group = kBadGroup;
       }
-      shared.rows[r] = at;
+      shared.rows[own_row] = {at.group, at.a_batch, at.a_row, at.d_batch, at.d_row};
     }
     __syncthreads();  // the rows of the tile are known
-    finish_rows(problem, shared, values, first_row, first_col, false, kNoGroup);
+    const std::int64_t cols_left = problem.gemm.d.cols - first_col;
+    for_each_output(
+        shared, cols_left, [](std::int64_t group) { return group < 0; },
+        [&](int r, int c) {
+          const float value = shared.rows[r].group == kBadGroup ? bits_float(0x7FC00000u) : 0.0f;
+          store_row_value(problem, values, first_row + r, shared.rows[r], first_col + c, value);
+        });
 #pragma unroll 1
     for (std::int64_t group = shared.group_above(-1); group >= 0; group = shared.group_above(group)) {
-      if (r < kRows) {
-        const GroupedRow& at = shared.rows[r];
+      if (own_row < kRows) {
+        const TileRow& at = shared.rows[own_row];
         RowAddress address{0, -1, -1};
         if (at.group == group) address = {at.a_batch, at.a_row, scale_row_of(problem, problem.gemm.a, group, at.a_row)};
-        shared.tile.a.rows[r] = address;
+        shared.tile.a.rows[own_row] = address;
       }
       multiply_outputs(shared.tile, problem.gemm, group, first_col);
-      finish_rows(problem, shared, values, first_row, first_col, true, group);
+      for_each_output(
+          shared, cols_left, [=](std::int64_t of_row) { return of_row == group; },
+          [&](int r, int c) {
+            const TileRow& at = shared.rows[r];
+            const OutputIndex index{at.d_batch, at.d_row, first_col + c, at.a_batch, at.a_row, group};
+            const float value = finish_value(problem.gemm, index, shared.tile.acc[r][c], shared.tile.acc_up[r][c]);
+            store_row_value(problem, values, first_row + r, at, first_col + c, value);
+          });
       __syncthreads();  // the sums are read: the next group may overwrite them
     }
     __syncthreads();  // the rows are read: the next tile may overwrite them
