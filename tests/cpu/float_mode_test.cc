@@ -81,13 +81,13 @@ TEST(FloatMode, products_do_not_see_the_host) {
 }
 
 TEST(FloatMode, quantizers_do_not_see_the_host) {
-  const OwnedMatrix from = tiny_rows(40, 96);
+  const OwnedMatrix from = tiny_rows(300, 256);
   for (const Format& format : {kNvfp4, kMxfp8E5m2, kFp8E4m3Row128}) {
     for (const auto* kernel : cpu_rows<QuantizeProblem>()) {
-      const QuantizeProblem tags{.from = from.view(), .to = {.format = format, .rows = 40, .cols = 96}};
+      const QuantizeProblem tags{.from = from.view(), .to = {.format = format, .rows = 300, .cols = 256}};
       if (refuse(*kernel, with_strides(tags), cpu_device().info())) continue;
       in_every_mode([&](const Device& device) {
-        OwnedMatrix to = *OwnedMatrix::make({.format = format, .rows = 40, .cols = 96});
+        OwnedMatrix to = *OwnedMatrix::make({.format = format, .rows = 300, .cols = 256});
         EXPECT_TRUE(run_kernel(*kernel, {.from = from.view(), .to = to.view()}, device));
         return to;
       });
