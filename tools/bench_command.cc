@@ -7,7 +7,7 @@
 #include "op_problem.h"
 #include "op_runner.h"
 #include "op_work.h"
-#include "output.h"
+#include "printing.h"
 
 #include "backends/cpu/roofline.h"
 
@@ -175,7 +175,7 @@ Exit bench_op(const Options& options, const Device& device, const Problem& shape
   if (!kernels) return fail(kernels.status());
   OperandStore store(device);
   Problem host = shape;
-  if (const Status filled = fill_inputs(host, {options.op.seed, true}, store); !filled) return fail(filled);
+  if (const Status filled = fill_inputs(host, {options.op.seed, options.op.loaded.get(), true}, store); !filled) return fail(filled);
   std::vector<BenchRow> rows;
   Progress progress(!options.output.quiet);
   for (const std::string& kernel : kernels->names) {
@@ -199,6 +199,7 @@ Exit run(const CLI::App& command, Options& options) {
 constexpr const char* kFooter = R"(Examples:
   finescale bench gemv --n 4096 --k 4096 --a bf16 --b nvfp4 --d bf16 --cold 512 --threads 1
   finescale bench gemm --m 256 --n 4096 --k 4096 --a bf16 --b nvfp4 --d bf16 --kernel all
+  finescale bench grouped_gemm --m 256 --weights model-nvfp4.safetensors --module '*.attention.self.query'
   finescale bench quantize --m 4096 --k 4096 --a bf16 --d nvfp4 --json
 
 The weights of a product are prepared first, as an engine would at load time; --in-place times them as they lie.

@@ -8,7 +8,7 @@
 #include "op_options.h"
 #include "op_problem.h"
 #include "op_runner.h"
-#include "output.h"
+#include "printing.h"
 #include "verdict.h"
 #include "verdict_output.h"
 
@@ -109,7 +109,8 @@ Exit check_op(const Options& options, const Device& device, const Problem& shape
   if (!kernels) return fail(kernels.status());
   OperandStore store(device);
   Problem host = shape;
-  if (const Status filled = fill_inputs(host, {options.op.seed, !options.alpha_given}, store); !filled) return fail(filled);
+  if (const Status filled = fill_inputs(host, {options.op.seed, options.op.loaded.get(), !options.alpha_given}, store); !filled)
+    return fail(filled);
   std::vector<VerdictRow> rows;
   for (const std::string& kernel : kernels->names) {
     auto row = check_kernel(options, host, kernel, device);
@@ -133,6 +134,7 @@ constexpr const char* kFooter = R"(Examples:
   finescale check gemm --m 256 --n 1024 --k 1024 --a bf16 --b nvfp4 --d bf16 --kernel all
   finescale check grouped_gemm --m 64 --n 96 --k 256 --groups 8 --routing row_groups --bias --act silu
   finescale check quantize --m 128 --k 4096 --a bf16 --d nvfp4 --scale-layout scale_128x4
+  finescale check gemm --m 256 --weights model-nvfp4.safetensors --module '*.layer.0.*.query'
   finescale check gemm --m 33 --n 65 --k 256 --inject scale             must find it, and exit with 1
   finescale check gemm --a bf16 --b nvfp4 --d bf16 --tensors their.safetensors
 

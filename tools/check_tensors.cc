@@ -174,7 +174,7 @@ Result<Verdict> judge_file(OpOptions& options, const SafetensorsFile& file) {
 Exit check_tensors(const CLI::App& command, OpOptions& options, const std::string& path, const Output& output) {
   if (options.op != Op::gemm && options.op != Op::gemv)
     return fail(invalid_argument(fmt::format("--tensors: reads gemm and gemv, not {}", op_name(options.op))));
-  for (const char* flag : {"--inject", "--kernel", "--bias", "--residual", "--prepared", "--batch"}) {
+  for (const char* flag : {"--inject", "--kernel", "--bias", "--residual", "--prepared", "--batch", "--weights", "--module"}) {
     if (command.count(flag) != 0) return fail(invalid_argument(fmt::format("{}: is not read with --tensors; the file says it all", flag)));
   }
   fill_formats(options);

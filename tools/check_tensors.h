@@ -4,7 +4,7 @@
 
 #include "command.h"
 #include "op_options.h"
-#include "output.h"
+#include "printing.h"
 
 #include <string>
 

@@ -2,7 +2,7 @@
 #include "command.h"
 #include "op_options.h"
 #include "op_problem.h"
-#include "output.h"
+#include "printing.h"
 
 #include <fmt/format.h>
 

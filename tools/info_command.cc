@@ -1,6 +1,6 @@
 // finescale info: this machine and this build: CPU, instruction sets, GPUs, formats, and the kernels of each op.
 #include "command.h"
-#include "output.h"
+#include "printing.h"
 
 #include "finescale_built.h"
 #include "ops/registry.h"

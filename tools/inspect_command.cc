@@ -1,6 +1,6 @@
 // finescale inspect FILE|DIR: the tensors of a checkpoint, how its quantized weights are read, and what looks wrong.
 #include "command.h"
-#include "output.h"
+#include "printing.h"
 
 #include "checkpoint/inspect_checkpoint.h"
 

@@ -1,5 +1,7 @@
 #include "op_operands.h"
 
+#include "checkpoint_weights.h"
+
 #include "check/operands.h"
 
 #include <finescale/access.h>
@@ -59,7 +61,7 @@ Status set_output_scale(const OperandOptions& options, GemmProblem& problem, Ope
 }
 
 Status fill_product(GemmProblem& problem, const OperandOptions& options, OperandStore& store) {
-  FINESCALE_TRY(fill(problem.b, stream(options, Stream::b), store));
+  FINESCALE_TRY(options.weights != nullptr ? options.weights->fill(problem.b, store) : fill(problem.b, stream(options, Stream::b), store));
   FINESCALE_TRY(fill(problem.b2, stream(options, Stream::b2), store));
   FINESCALE_TRY(fill(problem.epilogue.bias, stream(options, Stream::bias), store));
   FINESCALE_TRY(fill(problem.epilogue.residual, stream(options, Stream::residual), store));

@@ -55,9 +55,12 @@ class OperandStore {
   std::deque<DeviceMemory> memory_;
 };
 
+class CheckpointWeights;
+
 struct OperandOptions {
   std::uint64_t seed = 0;
-  bool choose_alpha = true;  // products: alpha becomes the power of two that brings D near 1
+  const CheckpointWeights* weights = nullptr;  // products: B; null: random
+  bool choose_alpha = true;                    // products: alpha becomes the power of two that brings D near 1
 };
 
 Status fill_inputs(QuantizeProblem& problem, const OperandOptions& options, OperandStore& store);

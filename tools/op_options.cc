@@ -96,6 +96,15 @@ void add_operands(CLI::App& command, OpOptions& options) {
   grouped(add_choice(command, "--producer", options.producer, kProducers, "quantize: what forms the value first (none)"));
 }
 
+void add_weights(CLI::App& command, OpOptions& options) {
+  command.add_option("--weights", options.weights, "Products: B from a quantized checkpoint; gives --n, --k and --b")
+      ->type_name("FILE|DIR")
+      ->group("Operands");
+  command.add_option("--module", options.module, "Which weights of it, each a batch or a group of B (*)")
+      ->type_name("GLOB")
+      ->group("Operands");
+}
+
 void add_epilogue(CLI::App& command, OpOptions& options) {
   add_plain_operand(command, "--bias", options.bias, "Add a bias to each column (f32)");
   add_plain_operand(command, "--residual", options.residual, "Add beta * C (f32)");
@@ -133,6 +142,8 @@ const std::vector<OptionUse>& option_uses() {
                                            {"--act", products},
                                            {"--gate", products},
                                            {"--prepared", products},
+                                           {"--weights", products},
+                                           {"--module", products},
                                            {"--groups", {Op::grouped_gemm}},
                                            {"--routing", {Op::grouped_gemm}},
                                            {"--tokens", {Op::grouped_gemm}},
@@ -159,9 +170,30 @@ Status refuse_unread_options(const CLI::App& command, Op op) {
   return {};
 }
 
-Status require(const CLI::App& command, std::initializer_list<const char*> flags, Op op) {
+// B and the sizes that it gives from a checkpoint.
+Status load_weights(const CLI::App& command, OpOptions& options) {
+  for (const char* flag : {"--n", "--k", "--b", "--batch", "--groups"}) {
+    if (command.count(flag) != 0) return invalid_argument(fmt::format("{}: --weights gives it", flag));
+  }
+  if (options.gate == Gate::second_matrix) return invalid_argument("--gate second_matrix: --weights fills one matrix");
+  auto weights = CheckpointWeights::open(options.weights, options.module);
+  FINESCALE_TRY(weights);
+  options.b = weights->format();
+  options.n = options.gate == Gate::none ? weights->rows() : weights->rows() / 2;
+  options.k = weights->cols();
+  (options.op == Op::grouped_gemm ? options.groups : options.batch) = weights->count();
+  options.loaded = std::make_shared<const CheckpointWeights>(*std::move(weights));
+  return {};
+}
+
+// Sizes that are not given by weights must be given by options.
+Status require_sizes(const CLI::App& command, const OpOptions& options) {
+  std::vector<const char*> flags;
+  if (options.op != Op::gemv) flags.push_back("--m");
+  if (options.multiplies() && options.weights.empty()) flags.push_back("--n");
+  if (options.weights.empty()) flags.push_back("--k");
   for (const char* flag : flags) {
-    if (command.count(flag) == 0) return invalid_argument(fmt::format("{} is missing: {} needs it", flag, op_name(op)));
+    if (command.count(flag) == 0) return invalid_argument(fmt::format("{} is missing: {} needs it", flag, op_name(options.op)));
   }
   return {};
 }
@@ -174,6 +206,7 @@ void add_op_options(CLI::App& command, OpOptions& options) {
   add_choice(command, "op", options.op, kOps, "What to run: D = epilogue(alpha * A * B^T), gemv with M = 1; or a conversion")->required();
   add_sizes(command, options);
   add_operands(command, options);
+  add_weights(command, options);
   add_epilogue(command, options);
   add_execution(command, options);
 }
@@ -192,16 +225,13 @@ void fill_formats(OpOptions& options) {
 
 Status finish_op_options(const CLI::App& command, OpOptions& options) {
   FINESCALE_TRY(refuse_unread_options(command, options.op));
+  FINESCALE_TRY(require_sizes(command, options));
   if (options.op == Op::gemv) {
     if (command.count("--m") != 0 && options.m != 1)
       return invalid_argument(fmt::format("--m = {}: gemv has one row; use gemm", options.m));
     options.m = 1;
-    FINESCALE_TRY(require(command, {"--n", "--k"}, options.op));
-  } else if (options.multiplies()) {
-    FINESCALE_TRY(require(command, {"--m", "--n", "--k"}, options.op));
-  } else {
-    FINESCALE_TRY(require(command, {"--m", "--k"}, options.op));
   }
+  if (!options.weights.empty()) FINESCALE_TRY(load_weights(command, options));
   if (options.weighted && options.tokens == 0) return invalid_argument("--weighted: needs --tokens, the rows that are summed into");
   fill_formats(options);
   return {};

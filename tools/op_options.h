@@ -1,6 +1,8 @@
 // The grammar that check, bench and explain share: an op, its sizes, formats and layouts, its epilogue, and where it runs.
 #pragma once
 
+#include "checkpoint_weights.h"
+
 #include <finescale/device.h>
 #include <finescale/epilogue.h>
 #include <finescale/grouped_gemm.h>
@@ -9,6 +11,7 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -32,6 +35,8 @@ struct OpOptions {
   Gate gate = Gate::none;
   Recipe recipe{};
   Producer producer = Producer::none;
+  std::string weights, module = "*";                // a checkpoint that B is taken from; empty: random
+  std::shared_ptr<const CheckpointWeights> loaded;  // the weights of it, after finish_op_options
   bool prepared = false, batch_invariant = false;
   std::string device = "cpu", kernel;  // kernel: empty, a name, or "all"
   std::int32_t threads = 0;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "command.h"
-#include "output.h"
+#include "printing.h"
 
 #include "checkpoint/checkpoint_plan.h"
 #include "checkpoint/quantize_checkpoint.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "command.h"
-#include "output.h"
+#include "printing.h"
 #include "verdict.h"
 
 #include <finescale/kernel.h>

@@ -139,5 +139,20 @@ TEST(FileCommands, inspect_finds_nothing_in_what_we_write) {
   }
 }
 
+TEST(FileCommands, products_are_checked_with_the_weights_of_a_checkpoint) {
+  const Folder folder;
+  const std::string weights = folder / "weights.safetensors";
+  ASSERT_EQ(run_cli("quantize " + kWeights + " " + weights).exit, kOk);
+  for (const char* problem : {"gemm --m 5", "gemv --prepared", "gemm --m 5 --a nvfp4 --scale-layout scale_128x4 --gate halves_up_first",
+                              "grouped_gemm --m 20 --a nvfp4 --prepared"}) {
+    const std::string check = std::string("check ") + problem + " --weights " + weights;
+    EXPECT_EQ(run_cli(check + " --kernel all").exit, kOk) << problem;
+    EXPECT_EQ(run_cli(check + " --inject scale").exit, kDifferences) << problem;
+  }
+  EXPECT_EQ(run_cli("check gemm --m 5 --k 384 --weights " + weights).exit, kUsage);
+  EXPECT_EQ(run_cli("check gemm --m 5 --module '*.key' --weights " + weights).exit, kUsage);
+  EXPECT_EQ(run_cli("check gemm --m 5 --weights " + kWeights).exit, kUsage);  // it holds no quantized weight
+}
+
 }  // namespace
 }  // namespace finescale::cli

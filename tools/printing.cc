@@ -1,4 +1,4 @@
-#include "output.h"
+#include "printing.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
