@@ -143,12 +143,68 @@ def make_inputs():
         "square": (rng.standard_normal((129, 130)) * 0.1).astype(F),
         "zeros": np.zeros((2, 256), F),
     }
+    inputs["formula_ties"], inputs["bf16_ties"], inputs["sum_ties"] = formula_ties(rng), bf16_ties(rng), sum_ties(rng)
+    inputs["flushed"] = np.array([[1e-10, -1e-10] * 8, [1e-7, -1e-7] * 8, [3e-8, -2e-8, 1.0, -3e-5] * 4], F)
     inputs["not_finite"][0, 3] = np.nan
     inputs["not_finite"][1, 20] = np.inf
     inputs["not_finite"][2, 40] = -np.inf
     inputs["rows128"][1, :128] = 0
     inputs["square"][:, 128] = 300.0
     return inputs
+
+
+# ---- inputs on which near-equal formulas part --------------------------------------------------------------------------
+
+G = F(0.00123)
+
+
+def nearby(x, steps=6):
+    """FP32 numbers around x."""
+    return [from_bits(bits(F(x)) + d) for d in range(-steps, steps + 1)]
+
+
+def parting_elements(amax):
+    """amax and numbers whose code, at its scale, depends on the order of quotients and reciprocals."""
+    block, s = [amax], decode("e4m3", encode("e4m3", amax / (F(6) * G)))
+    for m in MIDPOINTS[:7]:
+        for x in nearby(F(m) * s * G):
+            formulas = (x / (s * G), x / s / G, x * (F(1) / (s * G)), x * (F(1) / G / s))
+            if len({encode("e2m1", v) for v in formulas}) > 1 and len(block) < 16:
+                block.append(x)
+    return block + [F(0)] * (16 - len(block))
+
+
+def formula_ties(rng):
+    """Blocks at G whose scale depends on that order, and blocks whose scale does not."""
+    scales = TABLES["e4m3"]
+    blocks = [parting_elements(F(6) * F(scales[i]) * G) for i in rng.integers(64, 120, 6)]
+    for i in rng.permutation(np.arange(16, 120)):
+        for amax in nearby(6 * G * F((scales[i] + scales[i + 1]) / 2)):
+            if encode("e4m3", amax / F(6) / G) != encode("e4m3", amax / (F(6) * G)):
+                blocks.append(parting_elements(amax))
+    return np.array(blocks[:14], F)
+
+
+def bf16_ties(rng):
+    """Blocks whose scale depends on rounding amax/6 to bf16, at an encode global of 900."""
+    moves = lambda amax: encode("e4m3", F(900) * (amax / F(6))) != encode("e4m3", F(900) * to_bf16(amax / F(6)))
+    largest = [F(i / 512) for i in range(128, 256) if moves(F(i / 512))]
+    return np.array([np.concatenate([[amax], to_bf16(rng.uniform(-0.01, 0.01, 15))]) for amax in largest], F)
+
+
+def sum_ties(rng):
+    """Blocks at G where two scales tie but for rounding, and the order of the sum decides."""
+    blocks = []
+    while len(blocks) < 4:
+        # Each pair is as far from the grid of scale 1 as from that of 1.5.
+        v = np.array([6.0] + [v for _ in range(7) for v in [(0.5, 0.75), (2, 2.25), (1, 0.75), (4, 4.5)][rng.integers(4)]] + [0])
+        v[1:] = rng.permutation(v[1:]) * rng.choice([-1, 1], 15)
+        x = np.array([nearby(F(t) * G, 1)[rng.integers(3)] if t else 0 for t in v], F)
+        pairs = lambda code: tree_error(x[np.argsort([0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15])], code, G)
+        six, four = encode("e4m3", x[0] / (F(6) * G)), encode("e4m3", x[0] / (F(4) * G))
+        if (tree_error(x, four, G) < tree_error(x, six, G)) != (pairs(four) < pairs(six)):
+            blocks.append(x)
+    return np.array(blocks, F)
 
 
 # ---- profile finescale -----------------------------------------------------------------------------------------------
@@ -386,13 +442,19 @@ def main():
         for source, mode in (("edges", "none"), ("plain", "one"), ("wide", "one"), ("odd", "one"), ("small", "none")):
             add("finescale", "nvfp4", source, "f32", lambda x, r: finescale(x, "nvfp4", r, None), mode, search=search)
     add("finescale", "nvfp4", "one_block", "f32", lambda x, r: finescale(x, "nvfp4", r, 1.337890625), "one", 1.337890625)
+    for search in ("max", "four_six", "mse"):
+        for source in ("sum_ties", "formula_ties"):
+            add("finescale", "nvfp4", source, "f32", lambda x, r: finescale(x, "nvfp4", r, G), "one", G, search=search)
     for fmt in ("fp8_e4m3_1x128", "fp8_e4m3_128x128"):
         add("finescale", fmt, "rows128", "f32", lambda x, r: finescale(x, fmt, r, None), pow2=True)
 
     for dtype in ("f16", "bf16"):
-        for source in ("edges", "plain", "wide", "small", "not_finite"):
+        for source in ("edges", "plain", "wide", "small", "not_finite", "flushed"):
             if dtype == "f16" or source != "edges":
                 add("flashrt", "nvfp4", source, dtype, lambda x, r: flashrt(x, dtype))
+    add("modelopt", "nvfp4", "formula_ties", "f32", lambda x, r: modelopt(x, "f32", "one", G), "one", G)
+    add("torchao", "nvfp4", "formula_ties", "f32", lambda x, r: torchao(x, "f32", "one", G), "one", G)
+    add("compressed_tensors", "nvfp4", "bf16_ties", "bf16", lambda x, r: compressed_tensors(x, "bf16", "one", 900.0), "one", 900.0)
     for dtype in ("f32", "bf16", "f16"):
         for source in ("edges", "plain", "wide", "small"):
             if dtype == "f16" and source == "edges":  # 1e30 is Inf there
