@@ -5,7 +5,7 @@ Profiles torchao, compressed_tensors, modelopt: the published packages themselve
 checkout (--deepgemm). flashrt and finescale: computed here from the contract, numpy float32 for each operation, exact
 comparison of distances for each rounding.
 
-    pip install numpy torch torchao==0.18.0 compressed-tensors==0.20.0 nvidia-modelopt==0.47.0
+    pip install numpy==2.4.6 torch==2.15.0 torchao==0.18.0 compressed-tensors==0.20.0 nvidia-modelopt==0.47.0
     python make_quantizers.py --deepgemm <checkout of 54e2261>/deep_gemm/utils/math.py
 """
 import argparse

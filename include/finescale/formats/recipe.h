@@ -16,11 +16,11 @@ enum class ScaleSearch : std::uint8_t { max, four_six, mse };
 
 struct Recipe {
   Profile profile = Profile::finescale;
-  PowerRule power = PowerRule::round_up;        // E8M0 scales
+  PowerRule power = PowerRule::round_up;  // E8M0 scales
   ScaleSearch search = ScaleSearch::max;
-  Rounding rounding = Rounding::nearest_even;   // elements; stochastic reads `seed`
-  bool pow2 = false;                            // FP32 scales: rounded up to a power of two
-  std::uint64_t seed = 0;                       // Philox4x32-10 key of stochastic rounding
+  Rounding rounding = Rounding::nearest_even;  // elements; stochastic reads `seed`
+  bool pow2 = false;                           // FP32 scales: rounded up to a power of two
+  std::uint64_t seed = 0;                      // Philox4x32-10 key of stochastic rounding
 
   bool operator==(const Recipe&) const = default;
 };
@@ -34,9 +34,9 @@ struct NamedProfile {
 inline constexpr NamedProfile kProfiles[] = {
     {"finescale", Profile::finescale, "contract A2"},
     {"flashrt", Profile::flashrt, "FlashRT fp4-gemm quantize_fp4_sfa at 8a66d8b, IEEE division"},
-    {"modelopt", Profile::modelopt, "NVIDIA Model Optimizer NVFP4QTensor"},
-    {"compressed_tensors", Profile::compressed_tensors, "compressed-tensors nvfp4-pack-quantized, CPU path"},
-    {"torchao", Profile::torchao, "torchao nvfp4_quantize"},
+    {"modelopt", Profile::modelopt, "NVIDIA Model Optimizer 0.47.0 NVFP4QTensor.quantize, CPU path"},
+    {"compressed_tensors", Profile::compressed_tensors, "compressed-tensors 0.20.0 nvfp4-pack-quantized, CPU path"},
+    {"torchao", Profile::torchao, "torchao 0.18.0 nvfp4_quantize"},
     {"deepgemm", Profile::deepgemm, "DeepGEMM 54e2261 per_token_cast_to_fp8, per_block_cast_to_fp8, per_token_cast_to_fp4"},
 };
 
