@@ -77,12 +77,19 @@ class PlanWriter {
     if (planned.action == Action::copy) {
       FINESCALE_TRY(copy(*planned.source, outputs));
     } else if (planned.action != Action::drop) {
-      FINESCALE_TRY(make_outputs_(planned, outputs));
+      FINESCALE_TRY(naming(planned.source->name, make_outputs_(planned, outputs)));
     }
     checkpoint_.release(*planned.source, planned.source->bytes);
     ++progress_.index;
     progress_.bytes += static_cast<std::int64_t>(planned.source->bytes.size());
     return {};
+  }
+
+  // A failure of an op does not know the tensor.
+  static Status naming(const std::string& tensor, Status status) {
+    if (!status && status.sentence.find(tensor) == std::string::npos)
+      status.sentence = fmt::format("tensor \"{}\": {}", tensor, status.sentence);
+    return status;
   }
 
   // In pieces, each given back when written, so that a large tensor does not fill the memory.

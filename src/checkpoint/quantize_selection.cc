@@ -129,6 +129,9 @@ Result<CheckpointPlan> plan_quantize_checkpoint(const Checkpoint& checkpoint, co
     plan.notes.push_back("no tensor is selected: every tensor is copied");
     return plan;
   }
+  if (encoding.divides && options.recipe.profile != Profile::compressed_tensors) {
+    plan.notes.push_back(fmt::format("{} stores 1/g in FP32; whoever inverts it again may get g changed in its last bit", encoding.name));
+  }
   QuantizedModules modules;
   modules.excluded = plain_modules(plan);
   FINESCALE_TRY(declare_quantized(checkpoint, encoding, modules, plan));

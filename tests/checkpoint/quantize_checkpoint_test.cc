@@ -109,11 +109,13 @@ TEST_F(QuantizeCheckpoint, writes_the_golden_bytes) {
   FINESCALE_ASSERT_OK(input);
   for (const Encoding* encoding : encodings()) {
     const fs::path out = folder_ / std::string(encoding->name);
-    FINESCALE_ASSERT_OK(quantize_checkpoint(*input, out, {.encoding = encoding}, {}, device_));
+    const auto report = quantize_checkpoint(*input, out, {.encoding = encoding}, {}, device_);
+    FINESCALE_ASSERT_OK(report);
     const auto output = Checkpoint::open(out), expected = Checkpoint::open(golden(fmt::format("{}.safetensors", encoding->name)));
     FINESCALE_ASSERT_OK(output);
     FINESCALE_ASSERT_OK(expected);
     expect_equal_tensors(*expected, *output);
+    EXPECT_EQ(report->plan.notes.size(), encoding->divides ? 1u : 0u);
     const auto recognition = recognize(*output);
     FINESCALE_ASSERT_OK(recognition);
     EXPECT_EQ(recognition->weights.size(), 5u);
@@ -307,6 +309,7 @@ TEST_F(QuantizeCheckpoint, profiles_that_the_encoding_cannot_hold_are_unsupporte
   quantize({plain_f32("a.weight", 1, 16, 12.0f)}, options);
   ASSERT_FALSE(*report_);
   EXPECT_EQ(report_->status().code, Code::unsupported);
+  EXPECT_THAT(report_->status().sentence, HasSubstr("\"a.weight\""));
   EXPECT_THAT(names_in(folder_.path()), ElementsAre("in"));
 }
 
