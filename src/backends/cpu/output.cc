@@ -17,6 +17,16 @@ std::uint16_t to_bf16(float value) {
   return static_cast<std::uint16_t>(is_nan(value) ? BF16::kNan : (word + 0x7FFF + (word >> 16 & 1)) >> 16);
 }
 
+// Below 2^-14 an addition of 0.5 leaves the nearest multiple of f16's smallest step in the low bits; above, the bits are
+// rebiased and rounded as an integer.
+std::uint16_t to_f16(float value) {
+  const std::uint32_t word = float_bits(value), sign = word >> 16 & 0x8000u, magnitude = word & 0x7FFFFFFFu;
+  const std::uint32_t normal = (magnitude + 0xFFFu + (magnitude >> 13 & 1) - 0x38000000u) >> 13;
+  const std::uint32_t subnormal = float_bits(bits_float(magnitude) + 0.5f) - 0x3F000000u;
+  const std::uint32_t rounded = magnitude < 0x38800000u ? subnormal : normal < 0x7C00u ? normal : 0x7C00u;
+  return static_cast<std::uint16_t>(magnitude > 0x7F800000u ? F16::kNan : sign | rounded);
+}
+
 // One block, or without block scales any run of columns.
 void quantize_block(const MutableMatrix& d, const BlockRows& at, std::int64_t first, std::int64_t count, const ValueRun& values) {
   float run[kRunCols];
@@ -47,6 +57,9 @@ void store_run(const MutableMatrix& d, std::int64_t batch, std::int64_t row, std
   } else if (d.col_stride == 1 && d.format.element == Element::bf16) {
     auto* out = reinterpret_cast<std::uint16_t*>(place.base) + place.index;
     for (std::int64_t i = 0; i < count; ++i) out[i] = to_bf16(values[i]);
+  } else if (d.col_stride == 1 && d.format.element == Element::f16) {
+    auto* out = reinterpret_cast<std::uint16_t*>(place.base) + place.index;
+    for (std::int64_t i = 0; i < count; ++i) out[i] = to_f16(values[i]);
   } else {
     for (std::int64_t i = 0; i < count; ++i) store_plain(d, batch, row, first + i, values[i]);
   }

@@ -26,22 +26,29 @@ void join_amax(float& joined, float amax) {
   }
 }
 
+// Bits of the largest finite magnitude among the values and `amax`; plain integers, so that the compiler vectorizes.
+std::int32_t finite_amax(std::int32_t amax, const float* values, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto magnitude = static_cast<std::int32_t>(float_bits(values[i]) & 0x7FFFFFFFu);
+    const std::int32_t finite = magnitude < 0x7F800000 ? magnitude : 0;
+    amax = finite > amax ? finite : amax;
+  }
+  return amax;
+}
+
 // Of one row: the largest finite magnitude. Where a global scale must show an element that is not finite, NaN for such a row.
 float row_amax(BlockSource& source, std::int64_t batch, std::int64_t row) {
   const MutableMatrix& to = source.problem().to;
   const bool shows = is_nan(global_scale(to.format, 0.0f, false));
-  float amax = 0.0f;
-  bool all_finite = true;
+  std::int32_t amax = 0;
   float buffer[kSourceCols];
   for (std::int64_t col = 0; col < to.cols; col += kSourceCols) {
     const std::int64_t count = std::min(kSourceCols, to.cols - col);
     const float* values = source.run(batch, row, col, count, buffer);
-    for (std::int64_t i = 0; i < count; ++i) {
-      amax = global_amax(amax, values[i]);
-      all_finite &= is_finite(values[i]);
-    }
+    amax = finite_amax(amax, values, count);
+    if (shows && !std::all_of(values, values + count, is_finite)) return bits_float(0x7FC00000u);
   }
-  return shows && !all_finite ? bits_float(0x7FC00000u) : amax;
+  return bits_float(static_cast<std::uint32_t>(amax));
 }
 
 // The first row of the segment that holds `row`, and the row after its last. Without segments each row is its own.

@@ -55,6 +55,18 @@ void quantize_block(BlockSource& source, const BlockRows& at, std::int64_t first
   });
 }
 
+// One-byte scales of neighbouring blocks of a row, the first at a multiple of four: in every layout four lie side by side, but
+// for linear ones with a column stride.
+void store_scales(const MutableMatrix& to, std::int64_t batch, std::int64_t row, std::int64_t first, std::int64_t count,
+                  const std::uint8_t* scales) {
+  const std::int64_t block_cols = to.format.block_cols;
+  const std::int64_t each = to.scale_layout != ScaleLayout::linear ? 4 : to.scale_col_stride == 1 ? count : 1;
+  for (std::int64_t i = 0; i < count; i += each) {
+    const auto place = scale_place(to, batch, row, first + i * block_cols);
+    std::memcpy(place.base + place.index, scales + i, static_cast<std::size_t>(std::min(each, count - i)));
+  }
+}
+
 // A run of one row by the leaf. A partial last block is filled up with zeros: they change no amax and have code 0.
 void quantize_with_leaf(BlockSource& source, std::int64_t batch, std::int64_t row, std::int64_t first, std::int64_t count) {
   const MutableMatrix& to = source.problem().to;
@@ -71,7 +83,7 @@ void quantize_with_leaf(BlockSource& source, std::int64_t batch, std::int64_t ro
   source.leaves().quantize_nvfp4(values, blocks, global_at(to, batch, row), scales, codes);
   const auto place = code_place(to, batch, row, first);
   std::memcpy(place.base + place.index / 2, codes, static_cast<std::size_t>(ceil_div(count, 2)));
-  for (std::int64_t i = 0; i < blocks; ++i) set_scale_code(to, batch, row, first + i * kBlock, scales[i]);
+  store_scales(to, batch, row, first, blocks, scales);
 }
 
 }  // namespace
