@@ -5,7 +5,9 @@
 #include "support/gemm_sweep.h"
 #include "support/grouped_gemm_case.h"
 
+#include <algorithm>
 #include <map>
+#include <numeric>
 #include <vector>
 
 namespace finescale::test {
@@ -98,7 +100,15 @@ inline std::vector<GroupedCase> grouped_format_cases() {
   for (const Routing::Kind kind : kRoutingKinds) {
     add({.a = kNvfp4, .d = kNvfp4, .n = 35, .k = 32, .d_scales = ScaleLayout::scale_128x4, .d_global = GlobalScale::one}, kind);
     add({.a = kMxfp8E4m3, .b = kMxfp4, .d = kMxfp8E4m3, .n = 64, .k = 64, .a_scales = ScaleLayout::scale_128x4}, kind);
-    add({.a = kBf16, .d = kBf16, .n = 17, .k = 48, .gate = Gate::halves_gate_first, .activation = Activation::silu, .bias = kF32}, kind);
+    add({.a = kBf16,
+         .d = kBf16,
+         .n = 17,
+         .k = 48,
+         .b_global = GlobalScale::per_row,
+         .gate = Gate::halves_gate_first,
+         .activation = Activation::silu,
+         .bias = kF32},
+        kind);
     add({.a = kBf16, .d = kF16, .n = 17, .k = 48, .gate = Gate::second_matrix, .activation = Activation::gelu_tanh, .residual = kBf16},
         kind);
     add({.a = kF32, .b = kMxfp8E4m3, .n = 18, .k = 40, .strided = true}, kind);
@@ -135,6 +145,65 @@ inline std::vector<GroupedCase> grouped_token_cases() {
     }
   }
   return cases;
+}
+
+// A row of A and the group that multiplies it.
+struct RoutedRow {
+  std::int32_t token, group;
+};
+
+// Codes of D, row after row, of the row that plan() takes; `rows` in the order of the routing.
+inline std::vector<std::uint32_t> routed_codes(const GemmCase& gemm, const std::vector<RoutedRow>& rows, Routing::Kind kind,
+                                               const Device& device) {
+  GroupedCase c{.gemm = gemm, .kind = kind, .sizes = std::vector<std::int32_t>(3, 0)};
+  c.tokens = 16;
+  std::vector<std::int32_t> groups, gather;
+  for (const RoutedRow& row : rows) {
+    ++c.sizes[static_cast<std::size_t>(row.group)];
+    groups.push_back(row.group);
+    gather.push_back(row.token);
+  }
+  const GroupedGemmProblem tags = grouped_tags(c);
+  auto host = make_grouped_operands(c, tags, device);
+  if (kind == Routing::Kind::row_groups) host.index = guarded(groups);
+  host.gather = guarded(gather);
+  auto operands = place(device, std::move(host));
+  EXPECT_TRUE(operands) << operands.status().sentence;
+  const GroupedGemmProblem problem = grouped_problem(tags, *operands);
+  const auto plan = finescale::plan(problem, device);
+  EXPECT_TRUE(plan) << plan.status().sentence;
+  const Status status = run_kernel(*plan->kernel, problem, device);
+  EXPECT_TRUE(status) << status.sentence;
+  EXPECT_TRUE(operands->gemm.d.fetch(device));
+  const Matrix d = with_strides(operands->gemm.d.host().view());
+  std::vector<std::uint32_t> codes;
+  for (std::int64_t r = 0; r < d.rows; ++r) {
+    for (std::int64_t n = 0; n < d.cols; ++n) codes.push_back(code_at(d, 0, r, n));
+  }
+  return codes;
+}
+
+// A row keeps its bits whatever other rows there are and however they are routed, when the caller asks for it.
+inline void expect_rows_do_not_depend_on_grouping(GemmCase gemm, const Device& device) {
+  gemm.batch_invariant = true;
+  SCOPED_TRACE(gemm.label());
+  std::vector<RoutedRow> rows;
+  for (std::int32_t i = 0; i < 60; ++i) rows.push_back({i * 7 % 16, i * 5 % 11 < 9 ? i % 2 : 2});
+  const auto mixed = routed_codes(gemm, rows, Routing::Kind::row_groups, device);
+  std::vector<std::size_t> order(rows.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return rows[a].group < rows[b].group; });
+  std::vector<RoutedRow> sorted;
+  for (const std::size_t i : order) sorted.push_back(rows[i]);
+  const auto by_offsets = routed_codes(gemm, sorted, Routing::Kind::end_offsets, device);
+  const auto row_of = [&](const std::vector<std::uint32_t>& codes, std::size_t row) {
+    const auto begin = codes.begin() + static_cast<std::ptrdiff_t>(row) * gemm.n;
+    return std::vector<std::uint32_t>(begin, begin + gemm.n);
+  };
+  for (std::size_t i = 0; i < order.size(); ++i) EXPECT_EQ(row_of(by_offsets, i), row_of(mixed, order[i])) << "row " << order[i];
+  for (std::size_t i = 0; i < rows.size(); i += 13) {
+    EXPECT_EQ(routed_codes(gemm, {rows[i]}, Routing::Kind::row_groups, device), row_of(mixed, i)) << "row " << i << " alone";
+  }
 }
 
 }  // namespace finescale::test
