@@ -1,7 +1,7 @@
 #include "backends/cpu/finish_rows.h"
 
 #include "backends/cpu/finish_values.h"
-#include "backends/cpu/output.h"
+#include "backends/cpu/output_run.h"
 #include "backends/cpu/parallel.h"
 
 #include <algorithm>

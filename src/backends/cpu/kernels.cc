@@ -1,9 +1,9 @@
 #include "backends/cpu/kernels.h"
 
-#include "backends/cpu/conversions.h"
-#include "backends/cpu/gemm.h"
-#include "backends/cpu/grouped_gemm.h"
-#include "backends/cpu/quantize.h"
+#include "backends/cpu/conversion_drivers.h"
+#include "backends/cpu/gemm_driver.h"
+#include "backends/cpu/grouped_gemm_driver.h"
+#include "backends/cpu/quantize_driver.h"
 #include "ops/summation_orders.h"
 
 namespace finescale::cpu {

@@ -1,6 +1,6 @@
 #include "backends/cpu/quantize_blocks.h"
 
-#include "backends/cpu/quantize.h"
+#include "backends/cpu/quantize_driver.h"
 #include "backends/cpu/row_reader.h"
 
 #include <finescale/access.h>

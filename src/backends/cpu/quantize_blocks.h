@@ -2,7 +2,7 @@
 #pragma once
 
 #include "backends/cpu/kernels/leaves.h"
-#include "backends/cpu/output.h"
+#include "backends/cpu/output_run.h"
 
 #include <finescale/quantize.h>
 

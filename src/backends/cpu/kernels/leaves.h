@@ -1,4 +1,4 @@
-// Leaves: the innermost loops, one table per instruction set. The drivers (product.cc, quantize.cc, ...) hold the algorithm,
+// Leaves: the innermost loops, one table per instruction set. The drivers (product.cc, quantize_driver.cc, ...) hold the algorithm,
 // blocking and tails; a leaf knows one step of it.
 //
 //   decode_panel   16 rows of prepared B, codes times block scales -> FP32, [k][16]

@@ -1,6 +1,6 @@
 // The same codes and block scales in another layout.
-#include "backends/cpu/conversions.h"
-#include "backends/cpu/output.h"
+#include "backends/cpu/conversion_drivers.h"
+#include "backends/cpu/output_run.h"
 #include "backends/cpu/parallel.h"
 
 #include <finescale/access.h>

@@ -1,4 +1,4 @@
-#include "backends/cpu/output.h"
+#include "backends/cpu/output_run.h"
 
 #include "backends/cpu/finish_values.h"
 

@@ -1,8 +1,8 @@
-#include "backends/cpu/gemm.h"
+#include "backends/cpu/gemm_driver.h"
 
 #include "backends/cpu/finish_rows.h"
 #include "backends/cpu/machine.h"
-#include "backends/cpu/output.h"
+#include "backends/cpu/output_run.h"
 #include "backends/cpu/row_reader.h"
 
 namespace finescale::cpu {
@@ -51,8 +51,9 @@ Refusal gemv_supports(const GemmProblem& problem, const DeviceInfo&) {
 }
 
 Refusal gemv_suits(const GemmProblem& problem, const DeviceInfo&) {
-  // Above it the decoded panel of the tile kernel is used often enough to pay.
-  if (problem.a.rows > 2 * kGemvRows) return {"rows of A", problem.a.rows, 2 * kGemvRows};
+  // Above it the decoded panel of the tile kernel is used often enough to pay; 8-bit codes cost more to decode (docs/kernels/cpu_gemm.md).
+  const std::int64_t most = bits(problem.b.format.element) == 4 ? 2 * kGemvRows : kGemvRows;
+  if (problem.a.rows > most) return {"rows of A", problem.a.rows, most};
   return {};
 }
 

@@ -1,7 +1,7 @@
 // to = cast(fp32(fp32(element * block_scale) * global))
-#include "backends/cpu/conversions.h"
+#include "backends/cpu/conversion_drivers.h"
 #include "backends/cpu/machine.h"
-#include "backends/cpu/output.h"
+#include "backends/cpu/output_run.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/row_reader.h"
 

@@ -1,11 +1,11 @@
 // D[i] = epilogue(A[gather[i]] * B[group(i)]^T); rows of no group are zeros      (contract A4)
 // summed: D[t] = out(sum over grouped rows i with gather[i] = t, ascending, of weight[i] * act(...))
-#include "backends/cpu/grouped_gemm.h"
+#include "backends/cpu/grouped_gemm_driver.h"
 
 #include "backends/cpu/finish_rows.h"
-#include "backends/cpu/gemm.h"
+#include "backends/cpu/gemm_driver.h"
 #include "backends/cpu/machine.h"
-#include "backends/cpu/output.h"
+#include "backends/cpu/output_run.h"
 #include "backends/cpu/parallel.h"
 
 #include <finescale/routing.h>

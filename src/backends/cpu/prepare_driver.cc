@@ -1,6 +1,6 @@
 // Codes and block scales into panel16, a panel of 16 rows at a time: 32 bits of a row, 8 columns of 4-bit or 4 of 8-bit codes,
 // become one lane. What belongs to no element is zero.
-#include "backends/cpu/conversions.h"
+#include "backends/cpu/conversion_drivers.h"
 #include "backends/cpu/kernels/leaves.h"
 #include "backends/cpu/parallel.h"
 
