@@ -2,8 +2,7 @@
 
 #include "check/owned_matrix.h"
 #include "ops/validate.h"
-
-#include <finescale/routing.h>
+#include "ops/validate_routing.h"
 
 #include <fmt/format.h>
 
@@ -35,24 +34,10 @@ Status check_pointers_of(const GemmProblem& problem) {
   return problem.d.global_kind == GlobalScale::none ? Status{} : require_pointer("d", "global", problem.d.global);
 }
 
-Status check_routing(const GroupedGemmProblem& problem) {
-  const Routing& routing = problem.routing;
-  const std::int64_t entries = index_entries(problem);
-  if (entries != 0) FINESCALE_TRY(require_pointer("routing", "index", routing.index));
-  for (std::int64_t i = 0; i < entries; ++i) {
-    if (is_bad_entry(problem, i)) {
-      return invalid_argument(fmt::format("routing.index[{}] = {}: outside what {} groups and {} rows allow", i, routing.index[i],
-                                          groups_of(problem), grouped_rows(problem)));
-    }
-  }
-  if (!is_gathered(routing)) return {};
-  FINESCALE_TRY(require_pointer("routing", "gather", routing.gather));
-  for (std::int64_t i = 0; i < grouped_rows(problem); ++i) {
-    if (group_of(problem, i) >= 0 && is_bad_gather(problem, i)) {
-      return invalid_argument(fmt::format("routing.gather[{}] = {}: a has {} rows", i, routing.gather[i], problem.gemm.a.rows));
-    }
-  }
-  return {};
+Status require_routing(const GroupedGemmProblem& problem) {
+  if (problem.routing.index_length != 0) FINESCALE_TRY(require_pointer("routing", "index", problem.routing.index));
+  if (problem.routing.gather_length != 0) FINESCALE_TRY(require_pointer("routing", "gather", problem.routing.gather));
+  return check_routing(problem);
 }
 
 Status check_observed(const MutableMatrix& d, const Matrix& observed, const CheckOptions& options) {
@@ -81,7 +66,7 @@ Status check_operands(const GemmProblem& problem) {
 Status check_operands(const GroupedGemmProblem& problem) {
   FINESCALE_TRY(validate(problem));
   FINESCALE_TRY(check_pointers_of(problem.gemm));
-  return check_routing(problem);
+  return require_routing(problem);
 }
 
 Status check_arguments(const GemmProblem& problem, const Matrix& observed, const CheckOptions& options) {
