@@ -1,8 +1,8 @@
 #include "backends/reference/kernels.h"
 
 #include "backends/reference/conversions.h"
-#include "backends/reference/gemm.h"
-#include "backends/reference/grouped_gemm.h"
+#include "backends/reference/gemm_reference.h"
+#include "backends/reference/grouped_gemm_reference.h"
 
 namespace finescale::reference {
 namespace {

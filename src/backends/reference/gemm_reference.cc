@@ -2,7 +2,7 @@
 //
 // Every format, layout, stride, epilogue and shape. One output after the other: dot.h forms the sums, finish.h the value,
 // output.h stores it.
-#include "backends/reference/gemm.h"
+#include "backends/reference/gemm_reference.h"
 
 #include "backends/reference/dot.h"
 #include "backends/reference/output.h"

@@ -2,7 +2,7 @@
 // summed: D[t] = out(sum over grouped rows i with gather[i] = t, ascending, of weight[i] * act(...))
 //
 // Routing is read through routing.h only; dispatch has checked its values.
-#include "backends/reference/grouped_gemm.h"
+#include "backends/reference/grouped_gemm_reference.h"
 
 #include "backends/reference/dot.h"
 #include "backends/reference/output.h"
