@@ -18,7 +18,7 @@ void repack_codes(const RepackProblem& problem, std::int64_t batch, std::int64_t
   const MutableMatrix& to = problem.to;
   const int width = bits(to.format.element);
   std::int64_t done = 0;
-  if (is_packed_row(from) && is_packed_row(to)) {
+  if (to.cols != 0 && is_packed_row(from) && is_packed_row(to)) {
     const auto source = code_place(from, batch, row, 0);
     const auto target = code_place(to, batch, row, 0);
     const std::byte* in = source.base + source.index * width / 8;
