@@ -112,11 +112,14 @@ Exit check_op(const Options& options, const Device& device, const Problem& shape
   if (const Status filled = fill_inputs(host, {options.op.seed, options.op.loaded.get(), !options.alpha_given}, store); !filled)
     return fail(filled);
   std::vector<VerdictRow> rows;
+  Progress progress(!options.output.quiet);
   for (const std::string& kernel : kernels->names) {
+    progress.show(kernel, static_cast<double>(rows.size()) / static_cast<double>(kernels->names.size()));
     auto row = check_kernel(options, host, kernel, device);
     if (!row) return fail(row.status());
     rows.push_back(*std::move(row));
   }
+  progress.clear();
   print_verdicts(describe(options.op) + " on " + device.name(), kIsProduct<Problem>, rows, kernels->refused, options.output);
   return exit_for_verdicts(rows);
 }

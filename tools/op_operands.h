@@ -28,7 +28,7 @@ class OperandStore {
   const Device& device() const { return device_; }
   bool on_host() const { return device_.info().kind == DeviceKind::cpu; }
 
-  // Host memory, all bits set: NaN in every element that has one.
+  // Host memory, all bits set: NaN in every element that has one. out_of_memory: more in all than the machine has.
   Result<MutableMatrix> poisoned(const Matrix& tags, std::int64_t groups = 1);
   Result<MutableMatrix> random(const Matrix& tags, std::uint64_t seed);
   std::span<std::int32_t> integers(std::int64_t count);
@@ -49,6 +49,7 @@ class OperandStore {
   Result<std::byte*> upload_bytes(const void* host, std::int64_t bytes);
 
   Device device_;
+  double host_bytes_ = 0;
   std::deque<OwnedMatrix> matrices_;
   std::deque<std::vector<std::int32_t>> integers_;
   std::deque<std::vector<float>> floats_;

@@ -10,6 +10,8 @@
 namespace finescale::tools {
 namespace {
 
+constexpr std::int64_t kMaxSize = std::int64_t{1} << 40;  // of one dimension: sums and doubles of sizes stay in range
+
 const NamedValues<Op> kOps{{"quantize", Op::quantize}, {"dequantize", Op::dequantize},    {"repack", Op::repack}, {"gemm", Op::gemm},
                            {"gemv", Op::gemv},         {"grouped_gemm", Op::grouped_gemm}};
 const NamedValues<Routing::Kind> kRoutings{{"row_groups", Routing::Kind::row_groups},
@@ -44,6 +46,14 @@ NamedValues<Format> all_formats() {
   return formats;
 }
 
+std::string block_format_list() {
+  std::string text = "Format of B (nvfp4), a block format:";
+  for (const NamedFormat& row : kFormats) {
+    if (!row.format.is_plain()) text += fmt::format(" {}", row.name);
+  }
+  return text;
+}
+
 NamedValues<CodeLayout> code_layouts() {
   NamedValues<CodeLayout> layouts{{"row_major", CodeLayout::row_major}, {"high_nibble_first", CodeLayout::high_nibble_first}};
   PreparedLayouts::for_each([&](auto layout) { layouts.push_back({layout.kName, static_cast<CodeLayout>(layout.kId)}); });
@@ -66,8 +76,15 @@ void add_plain_operand(CLI::App& command, const std::string& flag, Format& forma
 }
 
 void add_sizes(CLI::App& command, OpOptions& options) {
+  const CLI::Validator in_range(
+      [](std::string& text) {
+        std::int64_t number = -1;
+        const bool read = CLI::detail::lexical_cast(text, number);
+        return read && number >= 0 && number <= kMaxSize ? "" : fmt::format("{} is no number from 0 to {}", text, kMaxSize);
+      },
+      "");
   const auto size = [&](const char* flag, std::int64_t& value, const char* help) {
-    command.add_option(flag, value, help)->check(CLI::NonNegativeNumber.description(""))->type_name("COUNT")->group("Problem");
+    command.add_option(flag, value, help)->check(in_range)->type_name("COUNT")->group("Problem");
   };
   size("--m", options.m, "Rows of A and D: activations; gemv: 1. Grouped: all rows; counts: padded rows of each group");
   size("--n", options.n, "Columns of D: rows of B, the weights (gated: B has 2N)");
@@ -82,9 +99,12 @@ void add_sizes(CLI::App& command, OpOptions& options) {
 
 void add_operands(CLI::App& command, OpOptions& options) {
   const auto grouped = [](CLI::Option* option) { option->group("Operands"); };
-  grouped(add_choice(command, "--a", options.a, all_formats(), "Format of A; of the input of quantize, dequantize and repack"));
-  grouped(add_choice(command, "--b", options.b, all_formats(), "Format of B, a block format (nvfp4)"));
-  grouped(add_choice(command, "--d", options.d, all_formats(), "Format of D; of the output of quantize and dequantize"));
+  grouped(
+      add_choice(command, "--a", options.a, all_formats(), "Format of A: f32, f16, bf16 or a block format; of the input of a conversion")
+          ->type_name("FORMAT"));
+  grouped(add_choice(command, "--b", options.b, all_formats(), block_format_list())->type_name("FORMAT"));
+  grouped(add_choice(command, "--d", options.d, all_formats(), "Format of D, any; of the output of quantize and dequantize")
+              ->type_name("FORMAT"));
   grouped(add_choice(command, "--scale-layout", options.scale_layout, kScaleLayouts,
                      "Where the block scales of A, B and D lie (linear); scale_128x4_per_group: of A, and 128x4 of B"));
   grouped(add_choice(command, "--to-scale-layout", options.to_scale_layout, kScaleLayouts, "repack: of the output (linear)"));

@@ -1,12 +1,30 @@
 #include "op_operands.h"
 
+#include "printing.h"
+
 #include "check/operands.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 
 namespace finescale::tools {
 
+namespace {
+
+double physical_memory() { return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE)); }
+
+}  // namespace
+
 Result<MutableMatrix> OperandStore::poisoned(const Matrix& tags, std::int64_t groups) {
+  const auto bytes = storage(tags, groups);
+  FINESCALE_TRY(bytes);
+  host_bytes_ += static_cast<double>(bytes->data) + static_cast<double>(bytes->scales);
+  if (host_bytes_ > physical_memory()) {
+    return out_of_memory(
+        fmt::format("the operands need {}, and this machine has {}", readable_bytes(host_bytes_), readable_bytes(physical_memory())));
+  }
   auto matrix = OwnedMatrix::make(tags, groups);
   FINESCALE_TRY(matrix);
   matrices_.push_back(*std::move(matrix));

@@ -1,5 +1,7 @@
 #include "check/owned_matrix.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +17,10 @@ GuardedBuffer::GuardedBuffer(std::int64_t bytes, std::uint8_t fill) : bytes_(byt
   if (bytes == 0) return;
   const std::int64_t total = round_up(bytes, kGuard) + 2 * kGuard;
   memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kGuard, static_cast<std::size_t>(total))));
+  if (memory_ == nullptr) {
+    bytes_ = 0;
+    return;
+  }
   std::memset(memory_.get(), kGuardByte, static_cast<std::size_t>(total));
   std::memset(data(), fill, static_cast<std::size_t>(bytes));
 }
@@ -37,6 +43,10 @@ Result<OwnedMatrix> OwnedMatrix::make(Matrix tags, std::int64_t groups) {
   matrix.data_ = GuardedBuffer(bytes->data);
   matrix.scales_ = GuardedBuffer(bytes->scales);
   matrix.globals_ = GuardedBuffer(4 * finescale::global_count(tags));
+  if (matrix.data_.bytes() != bytes->data || matrix.scales_.bytes() != bytes->scales) {
+    return out_of_memory(fmt::format("a matrix of {} x {} x {} {} needs {} bytes of host memory", tags.batch, tags.rows, tags.cols,
+                                     format_name(tags.format), bytes->data + bytes->scales));
+  }
   return matrix;
 }
 

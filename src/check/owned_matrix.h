@@ -12,7 +12,7 @@
 
 namespace finescale {
 
-// 256-byte aligned bytes with a guard zone on either side.
+// 256-byte aligned bytes with a guard zone on either side; none, and bytes() 0, where memory is out.
 class GuardedBuffer {
  public:
   GuardedBuffer() = default;
@@ -38,7 +38,8 @@ class GuardedBuffer {
 class OwnedMatrix {
  public:
   OwnedMatrix() = default;
-  // Buffers for these tags; pointers in `tags` are ignored. `groups` as for storage(). Fails as storage() does.
+  // Buffers for these tags; pointers in `tags` are ignored. `groups` as for storage(). Fails as storage() does, or
+  // out_of_memory.
   static Result<OwnedMatrix> make(Matrix tags, std::int64_t groups = 1);
 
   MutableMatrix view() const;

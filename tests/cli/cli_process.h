@@ -7,7 +7,7 @@
 namespace finescale::cli {
 
 // The exit codes that the manual promises; written out here so that a change of theirs fails a test.
-inline constexpr int kOk = 0, kDifferences = 1, kUsage = 2, kFiles = 3, kUnsupported = 4, kDevice = 5;
+inline constexpr int kOk = 0, kDifferences = 1, kUsage = 2, kFiles = 3, kUnsupported = 4, kDevice = 5, kInternal = 6;
 
 struct Ran {
   int exit = -1;
