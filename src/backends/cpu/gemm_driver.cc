@@ -51,9 +51,8 @@ Refusal gemv_supports(const GemmProblem& problem, const DeviceInfo&) {
 }
 
 Refusal gemv_suits(const GemmProblem& problem, const DeviceInfo&) {
-  // Above it the decoded panel of the tile kernel is used often enough to pay; 8-bit codes cost more to decode (docs/kernels/cpu_gemm.md).
-  const std::int64_t most = bits(problem.b.format.element) == 4 ? 2 * kGemvRows : kGemvRows;
-  if (problem.a.rows > most) return {"rows of A", problem.a.rows, most};
+  // Above it the decoded panel of the tile kernel is used often enough to pay (docs/kernels/cpu_gemm.md).
+  if (problem.a.rows > 2 * kGemvRows) return {"rows of A", problem.a.rows, 2 * kGemvRows};
   return {};
 }
 
