@@ -42,16 +42,8 @@ void write_sparse(const fs::path& path, int count) {
   fs::resize_file(path, fs::file_size(path) + static_cast<std::uintmax_t>(count * kBytes));
 }
 
-bool under_address_sanitizer() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return true;
-#else
-  return false;
-#endif
-}
-
 TEST(Streaming, memory_does_not_grow_with_the_file) {
-  if (under_address_sanitizer()) GTEST_SKIP() << "shadow memory is counted too";
+  if (FINESCALE_SANITIZED) GTEST_SKIP() << "shadow memory is counted too";
   const TemporaryFolder folder;
   constexpr int kTensors = 16;  // 256 MiB
   write_sparse(folder / "in", kTensors);
