@@ -10,52 +10,62 @@
 namespace finescale::cpu {
 namespace {
 
-// The sum of row n of b (up: of b2, whose panels follow b's).
-float sum_at(const Strip& strip, std::int64_t first_panel, std::int64_t place, std::int64_t n) {
-  return strip.sums_of(first_panel + n / kPanelRows, place)[n % kPanelRows];
+// The linear part of a run of outputs: rows of b (or b2), `step` apart, and their entries of the bias.
+struct LinearRun {
+  const Matrix& b;
+  std::int64_t first_panel;  // of b in the sums
+  std::int64_t b_row, bias_col, step, count;
+};
+
+void gather_sums(const Strip& strip, std::int64_t place, const LinearRun& run, float* z) {
+  for (std::int64_t i = 0; i < run.count;) {
+    const std::int64_t row = run.b_row + i * run.step, lane = row % kPanelRows;
+    const float* sums = strip.sums_of(run.first_panel + row / kPanelRows, place);
+    for (std::int64_t at = lane; at < kPanelRows && i < run.count; at += run.step) z[i++] = sums[at];
+  }
 }
 
 // alpha gA gB acc. Factors of 1 change no bit, so the usual case is one product.
-void apply_factors(const GemmProblem& problem, const StripRow& row, std::int64_t first, std::int64_t count, float* z) {
+void apply_factors(const GemmProblem& problem, const StripRow& row, const LinearRun& run, float* z) {
   const float alpha = problem.epilogue.alpha, g_a = global_at(problem.a, row.a_batch, row.a_row);
-  const bool rows_differ = problem.b.global_kind == GlobalScale::per_row;
-  if (alpha != 1.0f || g_a != 1.0f || rows_differ) {
-    for (std::int64_t i = 0; i < count; ++i) z[i] = product_in_order(z[i], alpha, g_a, global_at(problem.b, row.group, first + i));
+  if (alpha != 1.0f || g_a != 1.0f || run.b.global_kind == GlobalScale::per_row) {
+    for (std::int64_t i = 0; i < run.count; ++i) {
+      z[i] = product_in_order(z[i], alpha, g_a, global_at(run.b, row.group, run.b_row + i * run.step));
+    }
     return;
   }
-  const float g_b = global_at(problem.b, row.group, 0);
-  for (std::int64_t i = 0; i < count; ++i) z[i] *= g_b;
+  const float g_b = global_at(run.b, row.group, 0);
+  for (std::int64_t i = 0; i < run.count; ++i) z[i] *= g_b;
 }
 
-void finish_plain(const Leaves& leaves, const GemmProblem& problem, const Strip& strip, std::int64_t place, const StripRow& row,
-                  std::int64_t first, std::int64_t count, float* z) {
-  for (std::int64_t i = 0; i < count;) {
-    const std::int64_t n = first + i, run = std::min(count - i, kPanelRows - n % kPanelRows);
-    std::memcpy(z + i, strip.sums_of(n / kPanelRows, place) + n % kPanelRows, static_cast<std::size_t>(run) * sizeof(float));
-    i += run;
+// alpha gA gB acc + bias
+void linear(const Leaves& leaves, const GemmProblem& problem, const Strip& strip, std::int64_t place, const StripRow& row,
+            const LinearRun& run, float* z) {
+  gather_sums(strip, place, run, z);
+  apply_factors(problem, row, run, z);
+  const Matrix& bias = problem.epilogue.bias;
+  if (bias.absent()) return;
+  if (run.step == 1) {
+    float values[kRunCols];
+    read_row(leaves, bias, row.group, 0, 0, run.bias_col, run.count, values);
+    for (std::int64_t i = 0; i < run.count; ++i) z[i] += values[i];
+  } else {
+    for (std::int64_t i = 0; i < run.count; ++i) z[i] += element_at(bias, row.group, 0, run.bias_col + i * run.step);
   }
-  apply_factors(problem, row, first, count, z);
-  const Epilogue& epilogue = problem.epilogue;
-  if (!epilogue.bias.absent()) {
-    float bias[kRunCols];
-    read_row(leaves, epilogue.bias, row.group, 0, 0, first, count, bias);
-    for (std::int64_t i = 0; i < count; ++i) z[i] += bias[i];
-  }
-  if (epilogue.activation == Activation::none) return;
-  for (std::int64_t i = 0; i < count; ++i) z[i] = activate(epilogue.activation, z[i]);
 }
 
-void finish_gated(const GemmProblem& problem, const Strip& strip, std::int64_t place, const StripRow& row, std::int64_t first,
-                  std::int64_t count, float* out) {
+// Columns first .. first + count - 1 of D: of the gate half, or of a product without a gate.
+LinearRun gate_run(const GemmProblem& problem, std::int64_t first, std::int64_t count) {
   const Gate gate = problem.epilogue.gate;
-  const std::int64_t up_panel = gate == Gate::second_matrix ? ceil_div(problem.b.rows, kPanelRows) : 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t n = first + i;
-    const OutputIndex at{row.d_batch, row.d_row, n, row.a_batch, row.a_row, row.group};
-    const float acc = sum_at(strip, 0, place, gate_row(gate, n, problem.d.cols));
-    const float acc_up = sum_at(strip, up_panel, place, gate == Gate::second_matrix ? n : up_row(gate, n, problem.d.cols));
-    out[i] = finish_activation(problem, at, acc, acc_up);
-  }
+  const std::int64_t row = gate_row(gate, first, problem.d.cols);
+  return {problem.b, 0, row, row, gate == Gate::alternating_rows ? 2 : 1, count};
+}
+
+LinearRun up_run(const GemmProblem& problem, std::int64_t first, std::int64_t count) {
+  const Gate gate = problem.epilogue.gate;
+  const std::int64_t row = up_row(gate, first, problem.d.cols);
+  if (gate == Gate::second_matrix) return {problem.b2, ceil_div(problem.b.rows, kPanelRows), first, row, 1, count};
+  return {problem.b, 0, row, row, gate == Gate::alternating_rows ? 2 : 1, count};
 }
 
 }  // namespace
@@ -69,10 +79,14 @@ void finish_run(const Leaves& leaves, const GemmProblem& problem, const Strip& s
     return;
   }
   const Epilogue& epilogue = problem.epilogue;
-  if (epilogue.gate == Gate::none) {
-    finish_plain(leaves, problem, strip, place, row, first, count, out);
-  } else {
-    finish_gated(problem, strip, place, row, first, count, out);
+  linear(leaves, problem, strip, place, row, gate_run(problem, first, count), out);
+  if (epilogue.activation != Activation::none) {
+    for (std::int64_t j = 0; j < count; ++j) out[j] = activate(epilogue.activation, out[j]);
+  }
+  if (epilogue.gate != Gate::none) {
+    float up[kRunCols];
+    linear(leaves, problem, strip, place, row, up_run(problem, first, count), up);
+    for (std::int64_t j = 0; j < count; ++j) out[j] *= up[j];
   }
   if (!residual || epilogue.residual.absent() || epilogue.beta == 0.0f) return;
   float c[kRunCols];
