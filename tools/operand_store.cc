@@ -22,8 +22,8 @@ Result<MutableMatrix> OperandStore::poisoned(const Matrix& tags, std::int64_t gr
   FINESCALE_TRY(bytes);
   host_bytes_ += static_cast<double>(bytes->data) + static_cast<double>(bytes->scales);
   if (host_bytes_ > physical_memory()) {
-    return out_of_memory(
-        fmt::format("the operands need {}, and this machine has {}", readable_bytes(host_bytes_), readable_bytes(physical_memory())));
+    return out_of_memory(fmt::format("the operands need {}, and this machine has {} of memory", readable_bytes(host_bytes_),
+                                     readable_bytes(physical_memory())));
   }
   auto matrix = OwnedMatrix::make(tags, groups);
   FINESCALE_TRY(matrix);
