@@ -28,6 +28,7 @@ struct Options {
   bool cold = false;
   std::int64_t cold_mib = 512;
   double seconds = 0.5;
+  bool prepared_given = false;  // asked for: a device without a prepared layout is an error
 };
 
 struct BenchRow {
@@ -168,9 +169,13 @@ void print_rows(const Options& options, const Device& device, const std::vector<
 }
 
 template <class Problem>
-Exit bench_op(const Options& options, const Device& device, const Problem& shape) {
+Exit bench_op(Options& options, const Device& device, const Problem& shape) {
   Problem tags = shape;
-  if (const Status prepared = set_prepared_tags(options.op, device, tags); !prepared) return fail(prepared);
+  if (const Status prepared = set_prepared_tags(options.op, device, tags); !prepared) {
+    if (options.prepared_given || prepared.code != Code::unsupported) return fail(prepared);
+    options.op.prepared = false;
+    tags = shape;
+  }
   const auto kernels = choose_kernels(tags, device, options.op.wants_all_kernels());
   if (!kernels) return fail(kernels.status());
   OperandStore store(device);
@@ -191,6 +196,7 @@ Exit bench_op(const Options& options, const Device& device, const Problem& shape
 
 Exit run(const CLI::App& command, Options& options) {
   if (const Status status = finish_op_options(command, options.op); !status) return fail(status);
+  options.prepared_given = command.count("--prepared") != 0;
   const auto device = open_device(options.op);
   if (!device) return fail(device.status());
   return visit_shape(options.op, [&](const auto& shape) { return bench_op(options, *device, shape); });
@@ -202,7 +208,8 @@ constexpr const char* kFooter = R"(Examples:
   finescale bench grouped_gemm --m 256 --weights model-nvfp4.safetensors --module '*.attention.self.query'
   finescale bench quantize --m 4096 --k 4096 --a bf16 --d nvfp4 --json
 
-The weights of a product are prepared first, as an engine would at load time; --in-place times them as they lie.
+The weights of a product are prepared first, as an engine would at load time; --in-place times them as they lie,
+as do devices that have no prepared layout.
 roofline is the time that this machine needs at least: the bytes of all operands at the measured rate of a loop that reads
 memory, or the multiply-adds at the measured FP32 FMA rate, whichever takes longer. share = roofline / median.
 Without --cold the same weights are read again and again, from a cache if they fit, and the read loop reads as many bytes;

@@ -19,19 +19,27 @@ struct Options {
 
 const char* verdict(const Explanation& row) { return row.taken ? "taken" : row.accepted ? "accepted" : "refused"; }
 
+// Why, without the kernel's name, which stands beside it.
+std::string why(const Explanation& row) {
+  const std::string name = std::string(row.kernel) + ": ";
+  std::string text = row.sentence;
+  if (const auto at = text.find(name); at != std::string::npos) text.erase(at, name.size());
+  return text;
+}
+
 void print_rows(const Options& options, const std::vector<Explanation>& rows) {
   if (options.output.quiet) return;
   if (options.output.json) {
     Json list = Json::array();
     for (const Explanation& row : rows) {
-      list.push_back({{"kernel", row.kernel}, {"verdict", verdict(row)}, {"why", row.sentence}});
+      list.push_back({{"kernel", row.kernel}, {"verdict", verdict(row)}, {"why", why(row)}});
     }
     print_json("explain", list, {{"problem", describe(options.op)}, {"device", options.op.device}});
     return;
   }
   fmt::print("{} on {}\n", describe(options.op), options.op.device);
   Table table({"kernel", "verdict", "why"});
-  for (const Explanation& row : rows) table.add({std::string(row.kernel), verdict(row), row.sentence});
+  for (const Explanation& row : rows) table.add({std::string(row.kernel), verdict(row), why(row)});
   table.print();
 }
 
