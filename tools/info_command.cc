@@ -128,7 +128,8 @@ void print_for_people(const std::vector<Device>& list) {
     const DeviceInfo& info = device.info();
     const std::string facts =
         info.kind == DeviceKind::cpu
-            ? fmt::format("{} threads; {}", info.workers, fmt::join(isa_names(info.isa), " "))
+            ? fmt::format("{} threads; {}", info.workers,
+                          info.isa == 0 ? "portable code only" : fmt::format("{}", fmt::join(isa_names(info.isa), " ")))
             : fmt::format("compute capability {}.{}, {} multiprocessors", info.capability / 10, info.capability % 10, info.multiprocessors);
     chips.add({device.name(), device.model(), facts});
   }
