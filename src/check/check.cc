@@ -4,7 +4,7 @@
 #include "check/checked_product.h"
 #include "check/judge.h"
 #include "check/walk.h"
-#include "ops/float_environment.h"
+#include "backends/float_environment.h"
 #include "ops/validate.h"
 
 #include <cmath>

@@ -3,7 +3,7 @@
 #include "backends/cpu/open_device.h"
 #include "backends/cuda/host/open_device.h"
 #include "finescale_built.h"
-#include "ops/device_state.h"
+#include "backends/device_state.h"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 #include "backends/cuda/generic/kernels.h"
 #include "backends/reference/kernels.h"
 #include "finescale_built.h"
-#include "ops/tables.h"
+#include "backends/tables.h"
 
 #include <vector>
 

@@ -1,6 +1,6 @@
 // The pointers of a problem against what its tags promise: there where something is read or written, aligned. On a CPU the
 // values that must be right before anything is written are read too. Strides are filled in; the tags have been validated.
-#include "ops/quantize_rules.h"
+#include "backends/quantize_rules.h"
 #include "ops/validate.h"
 #include "ops/validate_operand.h"
 #include "ops/validate_routing.h"

@@ -1,5 +1,5 @@
 // The rules on the ops that rewrite one matrix: quantize, dequantize, repack, prepare (contract A2).
-#include "ops/quantize_rules.h"
+#include "backends/quantize_rules.h"
 #include "ops/validate.h"
 #include "ops/validate_operand.h"
 

@@ -4,7 +4,7 @@
 #include "backends/cpu/gemm_driver.h"
 #include "backends/cpu/grouped_gemm_driver.h"
 #include "backends/cpu/quantize_driver.h"
-#include "ops/summation_orders.h"
+#include "backends/summation_orders.h"
 
 namespace finescale::cpu {
 namespace {

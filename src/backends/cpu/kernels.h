@@ -1,7 +1,7 @@
 // The CPU backend's rows, best first: leaves compiled for an instruction set, then portable ones.
 #pragma once
 
-#include "ops/tables.h"
+#include "backends/tables.h"
 
 namespace finescale::cpu {
 

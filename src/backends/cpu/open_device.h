@@ -1,7 +1,7 @@
 // Opens the CPU: what it can do, and the executor that its ops run on.
 #pragma once
 
-#include "ops/device_state.h"
+#include "backends/device_state.h"
 
 namespace finescale::cpu {
 

@@ -4,7 +4,7 @@
 #include "backends/cpu/output_run.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/quantize_blocks.h"
-#include "ops/quantize_rules.h"
+#include "backends/quantize_rules.h"
 
 #include <finescale/formats/block_quantizer.h>
 #include <finescale/producer.h>

@@ -4,7 +4,7 @@
 //                                                            (product_in_order); the sum: one FP32 rounding a term
 #pragma once
 
-#include "ops/summation_orders.h"
+#include "backends/summation_orders.h"
 
 #include <finescale/finish.h>
 #include <finescale/kernel.h>

@@ -6,7 +6,7 @@
 
 #include "backends/reference/dot.h"
 #include "backends/reference/output.h"
-#include "ops/float_environment.h"
+#include "backends/float_environment.h"
 
 namespace finescale::reference {
 

@@ -1,7 +1,7 @@
 // The reference backend's rows: plain loops, the last row of every op on a CPU, and the specification of all others.
 #pragma once
 
-#include "ops/tables.h"
+#include "backends/tables.h"
 
 namespace finescale::reference {
 

@@ -4,9 +4,9 @@
 // again each time they are needed, so no scratch is.
 #include "backends/reference/conversions.h"
 #include "backends/reference/padding.h"
-#include "backends/reference/producer.h"
-#include "ops/float_environment.h"
-#include "ops/quantize_rules.h"
+#include "backends/reference/produced_rows.h"
+#include "backends/float_environment.h"
+#include "backends/quantize_rules.h"
 
 #include <finescale/access.h>
 #include <finescale/formats/block_quantizer.h>

@@ -1,8 +1,8 @@
 #include "backends/cuda/generic/kernels.h"
 
 #include "backends/cuda/generic/rows.h"
-#include "ops/quantize_rules.h"
-#include "ops/summation_orders.h"
+#include "backends/quantize_rules.h"
+#include "backends/summation_orders.h"
 
 namespace finescale::cuda {
 namespace {

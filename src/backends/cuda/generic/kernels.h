@@ -1,7 +1,7 @@
 // Rows of the CUDA kernels that need no special unit: the last row of every op on a GPU.
 #pragma once
 
-#include "ops/tables.h"
+#include "backends/tables.h"
 
 namespace finescale::cuda {
 

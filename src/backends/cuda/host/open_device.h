@@ -1,7 +1,7 @@
 // Opens a GPU: the facts that kernels are chosen by.
 #pragma once
 
-#include "ops/device_state.h"
+#include "backends/device_state.h"
 
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-#include "backends/reference/producer.h"
+#include "backends/reference/produced_rows.h"
 
 namespace finescale::reference {
 

@@ -1,4 +1,4 @@
-#include "ops/quantize_rules.h"
+#include "backends/quantize_rules.h"
 
 #include <finescale/access.h>
 #include <finescale/formats/block_quantizer.h>
