@@ -31,11 +31,11 @@ Result<DeviceState> open_state(std::string_view name, const DeviceOptions& optio
     const auto [end, error] = std::from_chars(name.data() + 5, name.data() + name.size(), ordinal);
     if (error != std::errc{} || end != name.data() + name.size()) ordinal = -1;
   }
-  if (ordinal < 0) return invalid_argument(fmt::format("device = \"{}\": must be \"cpu\" or \"cuda:N\"", name));
+  if (ordinal < 0) return invalid_argument("must be \"cpu\" or \"cuda:N\"");
   if constexpr (built::kCuda) {
     return cuda::open_device(ordinal, options);
   } else {
-    return unsupported(fmt::format("device = \"{}\": this build holds no CUDA backend", name));
+    return unsupported("this build holds no CUDA backend");
   }
 }
 
@@ -44,7 +44,7 @@ Result<DeviceState> open_state(std::string_view name, const DeviceOptions& optio
 Result<Device> Device::open(std::string_view name, const DeviceOptions& given) {
   const DeviceOptions options = with_environment(given);
   auto state = open_state(name, options);
-  FINESCALE_TRY(state);
+  if (!state) return Status{state.status().code, fmt::format("device \"{}\": {}", name, state.status().sentence)};
   state->name = name;
   state->forced_kernel = options.kernel;
   Device device;

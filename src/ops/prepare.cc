@@ -12,9 +12,9 @@ namespace finescale {
 namespace {
 
 // The layout that a device's kernels read fastest; row_major where the build holds none for it.
-CodeLayout preferred_layout(DeviceKind kind) {
-  return kind == DeviceKind::cpu ? static_cast<CodeLayout>(Panel16::kId) : CodeLayout::row_major;
-}
+// What the kernels of a device read fastest. A GPU has no layout of its own yet: its generic kernels read every layout through
+// its map.
+CodeLayout preferred_layout(DeviceKind) { return static_cast<CodeLayout>(Panel16::kId); }
 
 std::string prepared_names() {
   std::string names;
@@ -28,8 +28,6 @@ Result<CodeLayout> prepared_layout(const Device& device, std::string_view name) 
     if (layout.kName == name) id = static_cast<CodeLayout>(layout.kId);
   });
   if (is_prepared(id)) return id;
-  if (name.empty())
-    return unsupported(fmt::format("device {} has no preferred prepared layout; there are {}", device.name(), prepared_names()));
   return invalid_argument(fmt::format("layout = \"{}\": no prepared layout has that name; there are {}", name, prepared_names()));
 }
 
