@@ -14,7 +14,7 @@
 
 namespace finescale {
 
-// Why a kernel does not take a problem: a static rule and two numbers. No rule: it takes it.
+// Why a kernel does not take a problem: a static rule and two numbers, both 0 where it is about none. No rule: it takes it.
 // Sentences are made by explain() and by errors only.
 struct Refusal {
   const char* rule = nullptr;
@@ -75,16 +75,15 @@ struct Explanation {
 };
 
 constexpr Refusal refuse_target(const Target& target, const DeviceInfo& device) {
-  if (target.kind != device.kind) return {"the device is of another kind", static_cast<std::int64_t>(device.kind), static_cast<std::int64_t>(target.kind)};
-  if (target.max_capability != 0 && (device.capability < target.min_capability || device.capability > target.max_capability)) {
-    return {"compute capability of the device", device.capability, target.min_capability};
+  if (target.kind != device.kind) return {"is for another kind of device"};
+  if (target.max_capability != 0 && device.capability < target.min_capability) {
+    return {"compute capability of the device, 10 major + minor: at least", device.capability, target.min_capability};
   }
-  if ((target.isa & ~device.isa) != 0) {
-    return {"instruction set of the CPU", static_cast<std::int64_t>(device.isa), static_cast<std::int64_t>(target.isa)};
+  if (target.max_capability != 0 && device.capability > target.max_capability) {
+    return {"compute capability of the device, 10 major + minor: at most", device.capability, target.max_capability};
   }
-  if ((target.tier & ~device.armed) != 0) {
-    return {"tier not armed on this device", static_cast<std::int64_t>(device.armed), static_cast<std::int64_t>(target.tier)};
-  }
+  if ((target.isa & ~device.isa) != 0) return {"needs an instruction set that this CPU lacks or that its level leaves out"};
+  if ((target.tier & ~device.armed) != 0) return {"its tier is not armed on this device"};
   return {};
 }
 

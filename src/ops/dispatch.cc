@@ -35,6 +35,7 @@ Status check_buffer(std::string_view name, const std::byte* buffer, std::int64_t
 }  // namespace
 
 std::string refusal_sentence(std::string_view kernel, const Refusal& refusal) {
+  if (refusal.got == 0 && refusal.want == 0) return fmt::format("{}: {}", kernel, refusal.rule);
   return fmt::format("{}: {} (got {}, wants {})", kernel, refusal.rule, refusal.got, refusal.want);
 }
 
