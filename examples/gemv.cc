@@ -30,5 +30,7 @@ int main() {
   status = gemm(product, {.device = &*cpu, .workspace = {.scratch = scratch, .scratch_bytes = needs}});
   std::free(scratch);
   if (!status) return std::puts(status.sentence.c_str()), 1;
-  std::printf("y[0] = %g, worst error %.3f of the bound\n", y[0], check(product, product.d)->worst);
+  const auto report = check(product, product.d);
+  std::printf("y[0] = %g, worst error %.3f of the bound\n", y[0], report->worst);
+  return report->ok ? 0 : 1;
 }
