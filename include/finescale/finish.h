@@ -1,4 +1,4 @@
-// finish: from an FP32 accumulator to one output, in the exact order of contract A3. The reference, the oracle, the portable
+// finish: from an FP32 accumulator to one output, in the exact order of docs/products.md. The reference, the oracle, the portable
 // CPU kernels and the generic CUDA kernels call these functions; tuned kernels match them bit for bit, but for a joined factor.
 //
 //   z = alpha * gA * gB * acc + bias[n]      value = act(z) + beta * C[m,n]      gated: value = act(z_gate) * z_up + beta * C[m,n]

@@ -29,7 +29,7 @@ struct Choice {
   std::int32_t config = 0;
 };
 
-// How a kernel accumulates (contract A3). Equal order: equal bits for the same problem row.
+// How a kernel accumulates (docs/numerics.md). Equal order: equal bits for the same problem row.
 struct Accumulation {
   std::int32_t order = 0;            // id of the summation order; 0: not stated
   std::int32_t fraction_bits = 24;   // kept when addends are aligned to the largest

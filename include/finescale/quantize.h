@@ -1,6 +1,6 @@
 // quantize: a plain matrix, optionally through a producer, into a block format.
 //
-//   to = Q(producer(from)), Q by a Recipe (contract A2): global scale g, block scale s, code = enc(x / (s g))
+//   to = Q(producer(from)), Q by a Recipe (docs/quantizers.md): global scale g, block scale s, code = enc(x / (s g))
 #pragma once
 
 #include <finescale/epilogue.h>

@@ -2,7 +2,7 @@
 // through these functions. They read the index arrays, so they run where those lie; strides must be filled in.
 //
 // A grouped row i is one of the M rows that the routing speaks of. Routing::Kind::counts: row r of batch g is i = g * max_m + r.
-// Bad entries (contract A4) never lead out of bounds: a bad id or gather entry belongs to one row, a bad offset or count to all.
+// Bad entries (docs/products.md) never lead out of bounds: a bad id or gather entry belongs to one row, a bad offset or count to all.
 #pragma once
 
 #include <finescale/grouped_gemm.h>

@@ -6,7 +6,7 @@
 namespace finescale {
 namespace {
 
-// Columns after which a kernel that keeps fewer than FP32's bits must add its sum to FP32 (contract A3).
+// Columns after which a kernel that keeps fewer than FP32's bits must add its sum to FP32 (docs/numerics.md).
 constexpr std::int64_t kPromotion = 128;
 constexpr int kFp32Bits = 24;
 constexpr double kFinishRoundings = 8;

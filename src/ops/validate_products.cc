@@ -1,4 +1,4 @@
-// The rules on gemm and grouped_gemm (contract A3, A4). Names in sentences: "a", "epilogue.bias"; of a grouped product "gemm.a".
+// The rules on gemm and grouped_gemm (docs/products.md). Names in sentences: "a", "epilogue.bias"; of a grouped product "gemm.a".
 #include "ops/validate.h"
 #include "ops/validate_operand.h"
 

@@ -1,4 +1,4 @@
-// The rules on the ops that rewrite one matrix: quantize, dequantize, repack, prepare (contract A2).
+// The rules on the ops that rewrite one matrix: quantize, dequantize, repack, prepare (docs/quantizers.md).
 #include "backends/quantize_rules.h"
 #include "ops/validate.h"
 #include "ops/validate_operand.h"

@@ -1,5 +1,5 @@
 // Bad routing on a GPU, which cannot ask first: a bad id or gather entry makes its own row NaN, a bad offset or count makes
-// every row NaN, and nothing is read or written out of bounds (contract A4).
+// every row NaN, and nothing is read or written out of bounds (docs/products.md).
 #include "cuda/cuda_test.h"
 #include "support/grouped_gemm_sweep.h"
 

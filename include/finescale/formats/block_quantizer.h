@@ -1,4 +1,4 @@
-// How one block is quantized by profile finescale (contract A2): the same few lines for the reference, every kernel, and
+// How one block is quantized by profile finescale (docs/quantizers.md): the same few lines for the reference, every kernel, and
 // products that write a block format. Other profiles: formats/profiles.h.
 //
 //   scale = enc(amax / (E g))     code = enc(x / (scale g))     E, S = largest element, largest block scale

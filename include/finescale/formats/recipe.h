@@ -1,5 +1,5 @@
 // Recipes: how a quantizer scales and rounds. A recipe is a value; a row of kProfiles names one that reproduces a
-// known quantizer byte for byte (contract A2).
+// known quantizer byte for byte (docs/quantizers.md).
 #pragma once
 
 #include <finescale/formats/format.h>
@@ -32,7 +32,7 @@ struct NamedProfile {
 };
 
 inline constexpr NamedProfile kProfiles[] = {
-    {"finescale", Profile::finescale, "contract A2"},
+    {"finescale", Profile::finescale, "docs/quantizers.md"},
     {"flashrt", Profile::flashrt, "FlashRT fp4-gemm quantize_fp4_sfa at 8a66d8b, IEEE division"},
     {"modelopt", Profile::modelopt, "NVIDIA Model Optimizer 0.47.0 NVFP4QTensor.quantize, CPU path"},
     {"compressed_tensors", Profile::compressed_tensors, "compressed-tensors 0.20.0 nvfp4-pack-quantized, CPU path"},

@@ -1,4 +1,4 @@
-// D[b,m,n] = out(act(alpha gA gB sum_k A[b,m,k] B[b,n,k] + bias[b,n]) + beta C[b,m,n])      (contract A3)
+// D[b,m,n] = out(act(alpha gA gB sum_k A[b,m,k] B[b,n,k] + bias[b,n]) + beta C[b,m,n])      (docs/products.md)
 //
 // Every format, layout, stride, epilogue and shape. One output after the other: dot.h forms the sums, finish.h the value,
 // output.h stores it.

@@ -1,4 +1,4 @@
-// D[i] = epilogue(A[gather[i]] * B[group(i)]^T); rows of no group are zeros      (contract A4)
+// D[i] = epilogue(A[gather[i]] * B[group(i)]^T); rows of no group are zeros      (docs/products.md)
 // summed: D[t] = out(sum over grouped rows i with gather[i] = t, ascending, of weight[i] * act(...))
 //
 // Routing is read through routing.h only; dispatch has checked its values.

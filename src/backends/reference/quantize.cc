@@ -1,4 +1,4 @@
-// to = Q(producer(from))                                                     (contract A2; formats/block_quantizer.h)
+// to = Q(producer(from))                                                     (docs/quantizers.md; formats/block_quantizer.h)
 //
 // First the global scale of each set of rows that share one, then block after block: amax, scale, codes. Values are formed
 // again each time they are needed, so no scratch is.

@@ -1,4 +1,4 @@
-// D[b,m,n] = out(act(alpha gA gB sum_k A[b,m,k] B[b,n,k] + bias[b,n]) + beta C[b,m,n])      (contract A3)
+// D[b,m,n] = out(act(alpha gA gB sum_k A[b,m,k] B[b,n,k] + bias[b,n]) + beta C[b,m,n])      (docs/products.md)
 //
 // Every problem of the contract: any pair of formats, any layout, batch, epilogue and output. A CTA forms one tile of outputs
 // on the FP32 units (device/multiply_tile.h) and finishes it from registers. A block-format D goes through FP32 scratch and is

@@ -1,4 +1,4 @@
-// to = Q(producer(from))                                                     (contract A2; formats/block_quantizer.h)
+// to = Q(producer(from))                                                     (docs/quantizers.md; formats/block_quantizer.h)
 //
 // Every format, layout, recipe and producer, in kernels that follow each other on the stream:
 //   row_factors     rms_norm only: adds the residual, sums the squares of a row in FP64
