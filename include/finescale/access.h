@@ -37,7 +37,8 @@ FINESCALE_HD constexpr Byte* prepared_batch(const BasicMatrix<Byte, Float>& matr
 }
 
 template <class Byte, class Float>
-FINESCALE_HD constexpr Place<Byte> code_place(const BasicMatrix<Byte, Float>& matrix, std::int64_t batch, std::int64_t row, std::int64_t col) {
+FINESCALE_HD constexpr Place<Byte> code_place(const BasicMatrix<Byte, Float>& matrix, std::int64_t batch, std::int64_t row,
+                                              std::int64_t col) {
   if (!is_prepared(matrix.codes)) {
     return {matrix.data, batch * matrix.batch_stride + linear_offset(row, col, matrix.row_stride, matrix.col_stride)};
   }

@@ -15,9 +15,9 @@ enum class Gate : std::uint8_t { none, halves_gate_first, halves_up_first, alter
 
 struct Epilogue {
   float alpha = 1.0f;
-  float beta = 1.0f;                         // factor of the residual; 0: it is not read
-  Matrix bias{};                             // f32, f16 or bf16, batch x 1 x N (gated: 2N, in the order of B's rows; second_matrix: gate, then up)
-  Matrix residual{};                         // f32, f16 or bf16, batch x M x N; may be D itself where type and strides are equal
+  float beta = 1.0f;  // factor of the residual; 0: it is not read
+  Matrix bias{};      // f32, f16 or bf16, batch x 1 x N (gated: 2N, in the order of B's rows; second_matrix: gate, then up)
+  Matrix residual{};  // f32, f16 or bf16, batch x M x N; may be D itself where type and strides are equal
   Activation activation = Activation::none;
   Gate gate = Gate::none;
 };

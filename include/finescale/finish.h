@@ -56,7 +56,8 @@ FINESCALE_HD constexpr float product_in_order(float a, float b, float c, float d
 }
 
 // Examples that leave the range on the way stand in the tests: nvcc does not evaluate them at compile time.
-static_assert(product_in_order(0x1.8p-60f, 0x1p-60f, 0x1p100f, 0x1p20f) == 0x1.8p0f && product_in_order(0.0f, 0x1p127f, 8.0f, 1.0f) == 0.0f);
+static_assert(product_in_order(0x1.8p-60f, 0x1p-60f, 0x1p100f, 0x1p20f) == 0x1.8p0f &&
+              product_in_order(0.0f, 0x1p127f, 8.0f, 1.0f) == 0.0f);
 
 // Which output, and what its factors are addressed by. A plain product: every batch is `batch`, a_row = row.
 struct OutputIndex {

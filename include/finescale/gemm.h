@@ -12,10 +12,10 @@
 namespace finescale {
 
 struct GemmProblem {
-  Matrix a{};                    // batch x M x K
-  Matrix b{};                    // batch x N x K (gated in one matrix: 2N)
-  Matrix b2{};                   // second_matrix only: the N rows of up
-  MutableMatrix d{};             // batch x M x N: plain, or a block format, quantized from the unrounded FP32 value; d.global is an input
+  Matrix a{};         // batch x M x K
+  Matrix b{};         // batch x N x K (gated in one matrix: 2N)
+  Matrix b2{};        // second_matrix only: the N rows of up
+  MutableMatrix d{};  // batch x M x N: plain, or a block format, quantized from the unrounded FP32 value; d.global is an input
   Epilogue epilogue{};
   Recipe recipe{};               // of D in a block format: profile finescale, max scales
   bool batch_invariant = false;  // a row's bits do not depend on M, on other rows, or on the group layout

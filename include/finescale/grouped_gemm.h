@@ -19,11 +19,11 @@ struct Routing {
   Kind kind = Kind::end_offsets;
   const std::int32_t* index = nullptr;
   std::int64_t index_length = 0;
-  const std::int32_t* gather = nullptr;   // optional, M: grouped row i reads row gather[i] of A
-  std::int64_t gather_length = 0;         // M where gather is used, else 0; A then has its own number of rows
-  const float* weight = nullptr;          // optional, M: D[t] = out(sum over i with gather[i] = t, ascending, of weight[i] * act(...))
-  std::int64_t summed_rows = 0;           // rows of D when weighted rows sum into tokens; 0: no sum
-  std::int64_t expected_rows = 0;         // a hint for the choice, never for the result
+  const std::int32_t* gather = nullptr;  // optional, M: grouped row i reads row gather[i] of A
+  std::int64_t gather_length = 0;        // M where gather is used, else 0; A then has its own number of rows
+  const float* weight = nullptr;         // optional, M: D[t] = out(sum over i with gather[i] = t, ascending, of weight[i] * act(...))
+  std::int64_t summed_rows = 0;          // rows of D when weighted rows sum into tokens; 0: no sum
+  std::int64_t expected_rows = 0;        // a hint for the choice, never for the result
 };
 
 // gemm.b.batch = groups; gemm.a and gemm.d have batch 1 (Kind::counts: batch = groups).

@@ -31,10 +31,10 @@ struct Choice {
 
 // How a kernel accumulates (docs/numerics.md). Equal order: equal bits for the same problem row.
 struct Accumulation {
-  std::int32_t order = 0;            // id of the summation order; 0: not stated
-  std::int32_t fraction_bits = 24;   // kept when addends are aligned to the largest
-  std::int32_t exact_run = 1;        // products summed exactly before one rounding
-  bool truncates = false;            // rounds toward zero: 2^-23 instead of 2^-24 a step
+  std::int32_t order = 0;           // id of the summation order; 0: not stated
+  std::int32_t fraction_bits = 24;  // kept when addends are aligned to the largest
+  std::int32_t exact_run = 1;       // products summed exactly before one rounding
+  bool truncates = false;           // rounds toward zero: 2^-23 instead of 2^-24 a step
 };
 
 // Which devices a row is for. tier 0, or a family of instructions that a self-test must have armed.
@@ -49,10 +49,10 @@ template <class Problem>
 struct Kernel {
   std::string_view name;
   Target target;
-  Accumulation (*adds)(const Problem&) = nullptr;                       // null: the op adds nothing up
-  Refusal (*supports)(const Problem&, const DeviceInfo&) = nullptr;     // can it; null: everything
-  Refusal (*suits)(const Problem&, const DeviceInfo&) = nullptr;        // is it a good choice; null: always
-  Choice (*configure)(const Problem&, const DeviceInfo&) = nullptr;     // pure; null: no workspace
+  Accumulation (*adds)(const Problem&) = nullptr;                    // null: the op adds nothing up
+  Refusal (*supports)(const Problem&, const DeviceInfo&) = nullptr;  // can it; null: everything
+  Refusal (*suits)(const Problem&, const DeviceInfo&) = nullptr;     // is it a good choice; null: always
+  Choice (*configure)(const Problem&, const DeviceInfo&) = nullptr;  // pure; null: no workspace
   Status (*run)(const Problem&, const Choice&, const Execution&) = nullptr;
 };
 
@@ -69,9 +69,9 @@ struct Plan {
 // One row's verdict on a problem, as explain() lists it.
 struct Explanation {
   std::string_view kernel;
-  bool accepted = false;   // supports
-  bool taken = false;      // the one that plan() picks
-  std::string sentence;    // why refused, or why accepted and not taken
+  bool accepted = false;  // supports
+  bool taken = false;     // the one that plan() picks
+  std::string sentence;   // why refused, or why accepted and not taken
 };
 
 constexpr Refusal refuse_target(const Target& target, const DeviceInfo& device) {

@@ -21,12 +21,13 @@ FINESCALE_HD constexpr bool is_gated(Producer producer) {
 
 struct ProducerParameters {
   Producer kind = Producer::none;
-  Gate order = Gate::none;          // *_mul: halves_gate_first or halves_up_first, along the columns of `from`; alternating_rows means alternating columns
+  Gate order =
+      Gate::none;  // *_mul: halves_gate_first or halves_up_first, along the columns of `from`; alternating_rows means alternating columns
   Element intermediate = Element::f32;  // the produced value is rounded to f32, f16 or bf16 before it is quantized
-  float eps = 1e-6f;                // rms_norm: y = x / sqrt(mean(x^2) + eps) * (weight + weight_offset)
-  float weight_offset = 0.0f;       // rms_norm: 0 or 1
-  Matrix weight{};                  // rms_norm: 1 x 1 x K plain; absent: ones
-  MutableMatrix residual{};         // rms_norm: added to x first, and the sum written back; absent: none
+  float eps = 1e-6f;                    // rms_norm: y = x / sqrt(mean(x^2) + eps) * (weight + weight_offset)
+  float weight_offset = 0.0f;           // rms_norm: 0 or 1
+  Matrix weight{};                      // rms_norm: 1 x 1 x K plain; absent: ones
+  MutableMatrix residual{};             // rms_norm: added to x first, and the sum written back; absent: none
 };
 
 // Rows that share a global scale (GlobalScale::per_row): segment i ends before row ends[i], ascending, the last is `rows`.
@@ -37,13 +38,13 @@ struct RowSegments {
 };
 
 struct QuantizeProblem {
-  Matrix from{};                    // f32, f16 or bf16, batch x rows x K (gated producers: 2K columns), any strides
-  MutableMatrix to{};               // a block format, any layout but prepared ones; global is written, or read if global_given
+  Matrix from{};       // f32, f16 or bf16, batch x rows x K (gated producers: 2K columns), any strides
+  MutableMatrix to{};  // a block format, any layout but prepared ones; global is written, or read if global_given
   bool global_given = false;
   Recipe recipe{};
   ProducerParameters producer{};
-  RowSegments segments{};           // with GlobalScale::per_row
-  const char* kernel = nullptr;     // forced; null: the device's, else chosen
+  RowSegments segments{};        // with GlobalScale::per_row
+  const char* kernel = nullptr;  // forced; null: the device's, else chosen
 };
 
 // Validates, chooses and configures; pointers are not looked at. invalid_argument or unsupported with a sentence.

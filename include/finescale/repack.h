@@ -7,8 +7,8 @@
 namespace finescale {
 
 struct RepackProblem {
-  Matrix from{};                 // any layout, prepared ones included
-  MutableMatrix to{};            // the same format and shape, any layout but prepared ones; padding is written as zeros; global is not touched
+  Matrix from{};       // any layout, prepared ones included
+  MutableMatrix to{};  // the same format and shape, any layout but prepared ones; padding is written as zeros; global is not touched
   const char* kernel = nullptr;  // forced; null: the device's, else chosen
 };
 

@@ -10,8 +10,8 @@
 #define FINESCALE_ASSERT(condition) assert(condition)
 
 // Returns the failed Status of an expression (a Status, or a Result) from the enclosing function.
-#define FINESCALE_TRY(expression)                                                                       \
-  do {                                                                                                  \
+#define FINESCALE_TRY(expression)                                                                               \
+  do {                                                                                                          \
     if (auto finescale_status = ::finescale::status_of(expression); !finescale_status) return finescale_status; \
   } while (false)
 

@@ -6,7 +6,7 @@
 
 namespace finescale {
 
-inline constexpr std::int32_t kOrderAscending = 1;  // acc += ((a * sa) * b) * sb for k = 0, 1, 2 ... (the reference)
+inline constexpr std::int32_t kOrderAscending = 1;          // acc += ((a * sa) * b) * sb for k = 0, 1, 2 ... (the reference)
 inline constexpr std::int32_t kOrderAscendingFma = 2;       // acc = fma(a * sa, b * sb, acc) for k = 0, 1, 2 ...
 inline constexpr std::int32_t kOrderAscendingProducts = 3;  // acc += (a * sa) * (b * sb) for k = 0, 1, 2 ...
 

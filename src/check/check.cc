@@ -1,10 +1,10 @@
 #include <finescale/check.h>
 
+#include "backends/float_environment.h"
 #include "check/arguments.h"
 #include "check/checked_product.h"
 #include "check/judge.h"
 #include "check/walk.h"
-#include "backends/float_environment.h"
 #include "ops/validate.h"
 
 #include <cmath>

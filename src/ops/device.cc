@@ -2,8 +2,8 @@
 
 #include "backends/cpu/open_device.h"
 #include "backends/cuda/host/open_device.h"
-#include "finescale_built.h"
 #include "backends/device_state.h"
+#include "finescale_built.h"
 
 #include <fmt/format.h>
 

@@ -59,7 +59,8 @@ Result<Plan<Problem>> plan_op(const Problem& given, const Device& device, std::s
   const auto kernel = forced_kernel(problem, device, op, forced);
   FINESCALE_TRY(kernel);
   const Kernel<Problem>* chosen = *kernel != nullptr ? *kernel : choose(kernel_tables<Problem>(), problem, device.info());
-  if (chosen == nullptr) return unsupported(fmt::format("{}: no kernel on device {} takes this problem; explain() lists each reason", op, device.name()));
+  if (chosen == nullptr)
+    return unsupported(fmt::format("{}: no kernel on device {} takes this problem; explain() lists each reason", op, device.name()));
   return Plan<Problem>{chosen, configure(*chosen, problem, device.info())};
 }
 

@@ -5,9 +5,13 @@
 
 namespace finescale {
 
-Result<Plan<GemmProblem>> plan(const GemmProblem& problem, const Device& device) { return plan_op(problem, device, "gemm", problem.kernel); }
+Result<Plan<GemmProblem>> plan(const GemmProblem& problem, const Device& device) {
+  return plan_op(problem, device, "gemm", problem.kernel);
+}
 
-Status run(const Plan<GemmProblem>& plan, const GemmProblem& problem, const Execution& execution) { return run_op(plan, problem, execution); }
+Status run(const Plan<GemmProblem>& plan, const GemmProblem& problem, const Execution& execution) {
+  return run_op(plan, problem, execution);
+}
 
 Status gemm(const GemmProblem& problem, const Execution& execution) {
   if (execution.device == nullptr) return invalid_argument("execution.device is null: open one with Device::open");
@@ -18,6 +22,8 @@ Status gemm(const GemmProblem& problem, const Execution& execution) {
 
 Choice workspace_bound(const GemmProblem& problem, const Device& device) { return workspace_bound_op(problem, device, problem.a.rows); }
 
-std::vector<Explanation> explain(const GemmProblem& problem, const Device& device) { return explain_op(problem, device, "gemm", problem.kernel); }
+std::vector<Explanation> explain(const GemmProblem& problem, const Device& device) {
+  return explain_op(problem, device, "gemm", problem.kernel);
+}
 
 }  // namespace finescale

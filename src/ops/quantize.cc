@@ -5,9 +5,13 @@
 
 namespace finescale {
 
-Result<Plan<QuantizeProblem>> plan(const QuantizeProblem& problem, const Device& device) { return plan_op(problem, device, "quantize", problem.kernel); }
+Result<Plan<QuantizeProblem>> plan(const QuantizeProblem& problem, const Device& device) {
+  return plan_op(problem, device, "quantize", problem.kernel);
+}
 
-Status run(const Plan<QuantizeProblem>& plan, const QuantizeProblem& problem, const Execution& execution) { return run_op(plan, problem, execution); }
+Status run(const Plan<QuantizeProblem>& plan, const QuantizeProblem& problem, const Execution& execution) {
+  return run_op(plan, problem, execution);
+}
 
 Status quantize(const QuantizeProblem& problem, const Execution& execution) {
   if (execution.device == nullptr) return invalid_argument("execution.device is null: open one with Device::open");
@@ -16,8 +20,12 @@ Status quantize(const QuantizeProblem& problem, const Execution& execution) {
   return run(*made, problem, execution);
 }
 
-Choice workspace_bound(const QuantizeProblem& problem, const Device& device) { return workspace_bound_op(problem, device, problem.from.rows); }
+Choice workspace_bound(const QuantizeProblem& problem, const Device& device) {
+  return workspace_bound_op(problem, device, problem.from.rows);
+}
 
-std::vector<Explanation> explain(const QuantizeProblem& problem, const Device& device) { return explain_op(problem, device, "quantize", problem.kernel); }
+std::vector<Explanation> explain(const QuantizeProblem& problem, const Device& device) {
+  return explain_op(problem, device, "quantize", problem.kernel);
+}
 
 }  // namespace finescale

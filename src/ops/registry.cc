@@ -3,8 +3,8 @@
 #include "backends/cpu/kernels.h"
 #include "backends/cuda/generic/kernels.h"
 #include "backends/reference/kernels.h"
-#include "finescale_built.h"
 #include "backends/tables.h"
+#include "finescale_built.h"
 
 #include <vector>
 
@@ -33,16 +33,28 @@ KernelTables<Problem> join(std::span<const Kernel<Problem>> BackendTables::*op) 
 }  // namespace
 
 template <>
-KernelTables<QuantizeProblem> kernel_tables() { return join(&BackendTables::quantize); }
+KernelTables<QuantizeProblem> kernel_tables() {
+  return join(&BackendTables::quantize);
+}
 template <>
-KernelTables<DequantizeProblem> kernel_tables() { return join(&BackendTables::dequantize); }
+KernelTables<DequantizeProblem> kernel_tables() {
+  return join(&BackendTables::dequantize);
+}
 template <>
-KernelTables<RepackProblem> kernel_tables() { return join(&BackendTables::repack); }
+KernelTables<RepackProblem> kernel_tables() {
+  return join(&BackendTables::repack);
+}
 template <>
-KernelTables<PrepareProblem> kernel_tables() { return join(&BackendTables::prepare); }
+KernelTables<PrepareProblem> kernel_tables() {
+  return join(&BackendTables::prepare);
+}
 template <>
-KernelTables<GemmProblem> kernel_tables() { return join(&BackendTables::gemm); }
+KernelTables<GemmProblem> kernel_tables() {
+  return join(&BackendTables::gemm);
+}
 template <>
-KernelTables<GroupedGemmProblem> kernel_tables() { return join(&BackendTables::grouped_gemm); }
+KernelTables<GroupedGemmProblem> kernel_tables() {
+  return join(&BackendTables::grouped_gemm);
+}
 
 }  // namespace finescale

@@ -96,7 +96,8 @@ constexpr Rule<GemmProblem> kGemmRules[] = {
      [](GemmProblem& p) { p.b.format = kFp8E4m3Row128, p.b.global_kind = GlobalScale::none, p.b.scale_layout = ScaleLayout::scale_128x4; }},
     {"b: batch = 1, rows = 8, cols = 576460752303423488: a matrix has at most 2^60 elements",
      [](GemmProblem& p) { p.b.cols = std::int64_t{1} << 59; }},
-    {"a: batch = 1, rows = 3, cols = 32: the codes take more than 2^63 - 1 bytes", [](GemmProblem& p) { p.a.row_stride = std::int64_t{1} << 62; }},
+    {"a: batch = 1, rows = 3, cols = 32: the codes take more than 2^63 - 1 bytes",
+     [](GemmProblem& p) { p.a.row_stride = std::int64_t{1} << 62; }},
     // Operands against each other.
     {"b.format = bf16: must be a block format", [](GemmProblem& p) { p.b.format = kBf16, p.b.global_kind = GlobalScale::none; }},
     {"b.cols = 48: must be 32, K, the columns of a", [](GemmProblem& p) { p.b.cols = 48; }},

@@ -11,10 +11,10 @@
 namespace finescale {
 
 struct Format {
-  Element element = Element::none;   // none: the operand is absent
-  Element scale = Element::none;     // none: no block scales
+  Element element = Element::none;  // none: the operand is absent
+  Element scale = Element::none;    // none: no block scales
   std::int32_t block_rows = 1, block_cols = 1;
-  bool global = false;               // quantizers make a global scale; without it a matrix may still carry one
+  bool global = false;  // quantizers make a global scale; without it a matrix may still carry one
 
   bool operator==(const Format&) const = default;
   FINESCALE_HD constexpr bool has_scales() const { return scale != Element::none; }

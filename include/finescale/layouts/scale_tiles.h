@@ -26,9 +26,7 @@ FINESCALE_HD constexpr std::int64_t scale_8x4_offset(std::int64_t row, std::int6
   return tile * 32 + (row % 8) * 4 + col % 4;
 }
 
-FINESCALE_HD constexpr std::int64_t scale_8x4_bytes(std::int64_t rows, std::int64_t cols) {
-  return round_up(rows, 8) * round_up(cols, 4);
-}
+FINESCALE_HD constexpr std::int64_t scale_8x4_bytes(std::int64_t rows, std::int64_t cols) { return round_up(rows, 8) * round_up(cols, 4); }
 
 static_assert(scale_128x4_offset(128, 4, 8) == 1536 && scale_128x4_offset(127, 3, 4) == 511);
 static_assert(scale_128x4_bytes(129, 4) == 1024 && scale_8x4_bytes(9, 5) == 128);

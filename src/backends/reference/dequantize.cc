@@ -1,6 +1,6 @@
 // to = cast(fp32(fp32(element * block_scale) * global))
-#include "backends/reference/conversions.h"
 #include "backends/float_environment.h"
+#include "backends/reference/conversions.h"
 
 #include <finescale/access.h>
 #include <finescale/formats/block_quantizer.h>

@@ -4,9 +4,9 @@
 // output.h stores it.
 #include "backends/reference/gemm_reference.h"
 
+#include "backends/float_environment.h"
 #include "backends/reference/dot.h"
 #include "backends/reference/output.h"
-#include "backends/float_environment.h"
 
 namespace finescale::reference {
 

@@ -4,9 +4,9 @@
 // Routing is read through routing.h only; dispatch has checked its values.
 #include "backends/reference/grouped_gemm_reference.h"
 
+#include "backends/float_environment.h"
 #include "backends/reference/dot.h"
 #include "backends/reference/output.h"
-#include "backends/float_environment.h"
 
 #include <finescale/routing.h>
 

@@ -2,11 +2,11 @@
 //
 // First the global scale of each set of rows that share one, then block after block: amax, scale, codes. Values are formed
 // again each time they are needed, so no scratch is.
+#include "backends/float_environment.h"
+#include "backends/quantize_rules.h"
 #include "backends/reference/conversions.h"
 #include "backends/reference/padding.h"
 #include "backends/reference/produced_rows.h"
-#include "backends/float_environment.h"
-#include "backends/quantize_rules.h"
 
 #include <finescale/access.h>
 #include <finescale/formats/block_quantizer.h>

@@ -49,7 +49,8 @@ struct Panel16 {
     const int width = bits(format.element);
     const std::int64_t lane_cols = 32 / width;
     const std::int64_t in_unit = col % unit(format), in_lane = in_unit % lane_cols;
-    const std::int64_t byte = unit_start(format, cols, row, col) + scale_bytes_per_unit(format) + in_unit / lane_cols * 64 + row % kRows * 4;
+    const std::int64_t byte =
+        unit_start(format, cols, row, col) + scale_bytes_per_unit(format) + in_unit / lane_cols * 64 + row % kRows * 4;
     return width == 4 ? (byte + in_lane % 4) * 2 + in_lane / 4 : byte + in_lane;
   }
 
