@@ -32,6 +32,7 @@ double scale_value(const Format& format, std::uint32_t code) {
   switch (format.scale) {
     case Element::none: return 1;
     case Element::e4m3: return value_of(code, 4, 3);
+    case Element::e5m2: return value_of(code, 5, 2);
     case Element::e8m0: return std::ldexp(1.0, static_cast<int>(code) - 127);
     default: {
       float value;
