@@ -70,13 +70,9 @@ std::int64_t global_index(const QuantizeProblem& problem, std::int64_t batch, st
   }
 }
 
-std::int64_t globals_of(const MutableMatrix& to) {
-  return to.global_kind == GlobalScale::one ? 1 : to.global_kind == GlobalScale::per_batch ? to.batch : to.batch * to.rows;
-}
-
 void write_globals(const Leaves& leaves, const QuantizeProblem& problem, const Execution& execution) {
   const MutableMatrix& to = problem.to;
-  std::fill_n(to.global, globals_of(to), 0.0f);
+  std::fill_n(to.global, global_count(to), 0.0f);
   parallel_ranges(execution, to.batch * to.rows, kTaskRows, [&](std::int64_t begin, std::int64_t end) {
     BlockSource source(leaves, problem);
     for (std::int64_t i = begin; i < end; ++i) {
@@ -86,7 +82,7 @@ void write_globals(const Leaves& leaves, const QuantizeProblem& problem, const E
   });
   const auto scale = [&](float joined) { return is_nan(joined) ? joined : global_scale(to.format, joined); };
   if (to.global_kind != GlobalScale::per_row) {
-    for (std::int64_t i = 0; i < globals_of(to); ++i) to.global[i] = scale(to.global[i]);
+    for (std::int64_t i = 0; i < global_count(to); ++i) to.global[i] = scale(to.global[i]);
     return;
   }
   for (std::int64_t b = 0; b < to.batch; ++b) {

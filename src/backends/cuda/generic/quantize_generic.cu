@@ -112,16 +112,6 @@ __global__ void __launch_bounds__(kQuantizeThreads) decode_globals(const __grid_
   }
 }
 
-std::int64_t global_count(const MutableMatrix& to) {
-  switch (to.global_kind) {
-    case GlobalScale::none: break;
-    case GlobalScale::one: return 1;
-    case GlobalScale::per_batch: return to.batch;
-    case GlobalScale::per_row: return to.batch * to.rows;
-  }
-  return 0;
-}
-
 Status compute_globals(const QuantizeProblem& problem, const Produced& produced, cudaStream_t stream) {
   const MutableMatrix& to = problem.to;
   const std::int64_t count = global_count(to);
