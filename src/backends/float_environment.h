@@ -6,7 +6,8 @@
 
 namespace finescale {
 
-// In every thread that computes, around the arithmetic. FE_DFL_ENV on x86-64 clears flush-to-zero and denormals-are-zero too.
+// In every thread that computes, around the arithmetic. FE_DFL_ENV on x86-64 clears flush-to-zero and denormals-are-zero too, and
+// gives long double, which the oracle computes in, its 64 bits.
 class FloatEnvironment {
  public:
   FloatEnvironment() {
