@@ -2,7 +2,7 @@
 //
 //   X[b,i,j] = decode(code[b,i,j]) * block_scale[b, i / block_rows, j / block_cols] * global
 //
-// Every scale is a decode multiplier. Trivially copyable and standard layout: the C struct is the same bytes.
+// Every scale is a decode multiplier. Trivially copyable and standard layout, so that a C struct can be the same bytes.
 #pragma once
 
 #include <finescale/formats/format.h>

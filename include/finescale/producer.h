@@ -17,7 +17,7 @@
 
 namespace finescale {
 
-// One element of a plain matrix, written or read.
+// One element of a plain matrix, an operand that the op reads or one that it also writes.
 template <class Byte, class Float>
 FINESCALE_HD inline float plain_value(const BasicMatrix<Byte, Float>& matrix, std::int64_t batch, std::int64_t row, std::int64_t col) {
   const auto place = code_place(matrix, batch, row, col);

@@ -11,9 +11,7 @@
 namespace finescale {
 namespace {
 
-// The layout that a device's kernels read fastest; row_major where the build holds none for it.
-// What the kernels of a device read fastest. A GPU has no layout of its own yet: its generic kernels read every layout through
-// its map.
+// The layout that a device's kernels read fastest. A GPU has none of its own: its generic kernels read each through its map.
 CodeLayout preferred_layout(DeviceKind) { return static_cast<CodeLayout>(Panel16::kId); }
 
 std::string prepared_names() {
