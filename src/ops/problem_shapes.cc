@@ -3,8 +3,6 @@
 
 #include <finescale/routing.h>
 
-#include <algorithm>
-
 namespace finescale {
 
 QuantizeProblem with_strides(QuantizeProblem p) {
@@ -66,8 +64,8 @@ GemmProblem fewer_rows(GemmProblem p, std::int64_t rows) {
   return p;
 }
 
-// `rows` counts grouped rows, under counts those of one group. Gathered rows of A are tokens: no more of them than before,
-// and where rows sum into tokens no more than grouped rows.
+// `rows` counts grouped rows, under counts those of one group. Gathered rows of A are tokens, as many as before: where rows sum
+// into tokens, some of these may have none.
 GroupedGemmProblem fewer_rows(GroupedGemmProblem p, std::int64_t rows) {
   Routing& routing = p.routing;
   if (routing.kind == Routing::Kind::row_groups) routing.index_length = rows;
@@ -76,10 +74,7 @@ GroupedGemmProblem fewer_rows(GroupedGemmProblem p, std::int64_t rows) {
     return p;
   }
   routing.gather_length = rows;
-  if (is_summed(routing)) {
-    routing.summed_rows = p.gemm.a.rows = p.gemm.d.rows = std::min(routing.summed_rows, rows);
-    return p;
-  }
+  if (is_summed(routing)) return p;
   p.gemm.d.rows = rows;
   if (!p.gemm.epilogue.residual.absent()) p.gemm.epilogue.residual.rows = rows;
   return p;

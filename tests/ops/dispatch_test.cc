@@ -1,6 +1,7 @@
 // To choose is to walk a list: which row is taken, why the others are not, what it costs, and what a plan promises.
 #include "ops/dispatch.h"
 #include "support/gemm_case.h"
+#include "support/grouped_gemm_case.h"
 
 #include <finescale/dequantize.h>
 #include <finescale/gemm.h>
@@ -219,6 +220,25 @@ TEST(WorkspaceBound, covers_every_row_and_every_smaller_problem) {
           EXPECT_LE(choice.scratch_bytes, bound.scratch_bytes) << kernel.name << ", M = " << rows;
           EXPECT_LE(choice.sync_bytes, bound.sync_bytes) << kernel.name << ", M = " << rows;
         }
+      }
+    }
+  }
+}
+
+// Tokens without a row take room too: there may be more of them than grouped rows.
+TEST(WorkspaceBound, covers_more_tokens_than_rows_that_sum_into_them) {
+  const GroupedCase c{.gemm = {.n = 70, .k = 96}, .sizes = {3, 0, 6}, .tokens = 40, .summed = true};
+  const GroupedGemmProblem given = grouped_tags(c);
+  const Choice bound = workspace_bound(given, cpu_device());
+  for (std::int64_t rows = 1; rows <= c.routed_rows(); ++rows) {
+    GroupedGemmProblem fewer = with_strides(given);
+    fewer.routing.gather_length = rows;
+    for (const auto& table : kernel_tables<GroupedGemmProblem>()) {
+      for (const auto& kernel : table) {
+        if (refuse(kernel, fewer, cpu_device().info())) continue;
+        const Choice choice = configure(kernel, fewer, cpu_device().info());
+        EXPECT_LE(choice.scratch_bytes, bound.scratch_bytes) << kernel.name << ", rows = " << rows;
+        EXPECT_LE(choice.sync_bytes, bound.sync_bytes) << kernel.name << ", rows = " << rows;
       }
     }
   }
