@@ -86,8 +86,7 @@ FINESCALE_HD constexpr BasicMatrix<Byte, Float> with_strides(BasicMatrix<Byte, F
     matrix.scale_batch_stride =
         matrix.scale_layout == ScaleLayout::linear
             ? linear_extent(matrix.scale_rows(), matrix.scale_cols(), matrix.scale_row_stride, matrix.scale_col_stride)
-        : matrix.scale_layout == ScaleLayout::scale_8x4 ? scale_8x4_bytes(matrix.scale_rows(), matrix.scale_cols())
-                                                        : scale_128x4_bytes(matrix.scale_rows(), matrix.scale_cols());
+        : padded_scales(matrix.scale_layout, matrix.scale_rows(), matrix.scale_cols());
   }
   return matrix;
 }

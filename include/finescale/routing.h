@@ -56,13 +56,6 @@ FINESCALE_HD inline RowRange offset_range(const Routing& routing, std::int64_t g
   return {group == 0 ? 0 : routing.index[group - 1], routing.index[group]};
 }
 
-// The real rows of group g as grouped rows. Not for row_groups, whose rows lie anywhere.
-FINESCALE_HD inline RowRange group_rows(const GroupedGemmProblem& problem, std::int64_t group) {
-  if (problem.routing.kind != Routing::Kind::counts) return offset_range(problem.routing, group);
-  const std::int64_t begin = group * problem.gemm.a.rows;
-  return {begin, begin + problem.routing.index[group]};
-}
-
 // Is index[position] against the rule of its kind: an id outside -1 .. G-1; an offset that falls, is negative, passes M or
 // (offsets_from_zero, position 0) is not 0; a count that is negative or over max_m.
 FINESCALE_HD inline bool is_bad_entry(const GroupedGemmProblem& problem, std::int64_t position) {
@@ -79,16 +72,6 @@ FINESCALE_HD inline bool is_bad_entry(const GroupedGemmProblem& problem, std::in
 FINESCALE_HD inline bool is_bad_gather(const GroupedGemmProblem& problem, std::int64_t row) {
   const std::int64_t from = problem.routing.gather[row];
   return from < 0 || from >= problem.gemm.a.rows;
-}
-
-// Offset and counts routing: a bad entry anywhere, so that every row is NaN. row_groups: never, a bad id is its own row's.
-FINESCALE_HD inline bool has_bad_entry(const GroupedGemmProblem& problem) {
-  if (problem.routing.kind == Routing::Kind::row_groups) return false;
-  const std::int64_t entries = index_entries(problem);
-  for (std::int64_t position = 0; position < entries; ++position) {
-    if (is_bad_entry(problem, position)) return true;
-  }
-  return false;
 }
 
 // The group whose rows hold grouped row i, by its routing alone: kNoGroup or kBadGroup where there is none. Offsets take a

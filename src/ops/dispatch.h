@@ -77,6 +77,14 @@ Status run_op(const Plan<Problem>& plan, const Problem& given, const Execution& 
   return plan.kernel->run(problem, plan.choice, execution);
 }
 
+template <class Problem>
+Status call_op(const Problem& problem, const Execution& execution) {
+  if (execution.device == nullptr) return invalid_argument("execution.device is null: open one with Device::open");
+  const auto made = plan(problem, *execution.device);
+  FINESCALE_TRY(made);
+  return run(*made, problem, execution);
+}
+
 // Enough for every row of the table that takes the problem, at these rows and at each smaller count that configure() may treat apart.
 template <class Problem>
 Choice workspace_bound_op(const Problem& given, const Device& device, std::int64_t rows) {

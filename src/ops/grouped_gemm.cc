@@ -15,12 +15,7 @@ Status run(const Plan<GroupedGemmProblem>& plan, const GroupedGemmProblem& probl
   return run_op(plan, problem, execution);
 }
 
-Status grouped_gemm(const GroupedGemmProblem& problem, const Execution& execution) {
-  if (execution.device == nullptr) return invalid_argument("execution.device is null: open one with Device::open");
-  const auto made = plan(problem, *execution.device);
-  FINESCALE_TRY(made);
-  return run(*made, problem, execution);
-}
+Status grouped_gemm(const GroupedGemmProblem& problem, const Execution& execution) { return call_op(problem, execution); }
 
 Choice workspace_bound(const GroupedGemmProblem& problem, const Device& device) {
   const bool counts = problem.routing.kind == Routing::Kind::counts;

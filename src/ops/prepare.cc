@@ -55,12 +55,7 @@ Status run(const Plan<PrepareProblem>& plan, const PrepareProblem& problem, cons
   return run_op(plan, problem, execution);
 }
 
-Status prepare(const PrepareProblem& problem, const Execution& execution) {
-  if (execution.device == nullptr) return invalid_argument("execution.device is null: open one with Device::open");
-  const auto made = plan(problem, *execution.device);
-  FINESCALE_TRY(made);
-  return run(*made, problem, execution);
-}
+Status prepare(const PrepareProblem& problem, const Execution& execution) { return call_op(problem, execution); }
 
 Choice workspace_bound(const PrepareProblem& problem, const Device& device) {
   return workspace_bound_op(problem, device, problem.from.rows);

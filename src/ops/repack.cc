@@ -13,12 +13,7 @@ Status run(const Plan<RepackProblem>& plan, const RepackProblem& problem, const 
   return run_op(plan, problem, execution);
 }
 
-Status repack(const RepackProblem& problem, const Execution& execution) {
-  if (execution.device == nullptr) return invalid_argument("execution.device is null: open one with Device::open");
-  const auto made = plan(problem, *execution.device);
-  FINESCALE_TRY(made);
-  return run(*made, problem, execution);
-}
+Status repack(const RepackProblem& problem, const Execution& execution) { return call_op(problem, execution); }
 
 Choice workspace_bound(const RepackProblem& problem, const Device& device) {
   return workspace_bound_op(problem, device, problem.from.rows);

@@ -36,6 +36,23 @@ inline constexpr std::int64_t kPreparedBytes = 8, kPreparedPadding = 4096;
 FINESCALE_HD constexpr bool is_prepared(CodeLayout layout) { return layout >= CodeLayout::first_prepared; }
 FINESCALE_HD constexpr bool is_tiled(ScaleLayout layout) { return layout != ScaleLayout::linear; }
 
+// Rows and columns of a tile of a tiled layout: each batch is padded to whole ones. Linear scales have no padding: 1.
+FINESCALE_HD constexpr std::int64_t tile_rows(ScaleLayout layout) {
+  switch (layout) {
+    case ScaleLayout::linear: break;
+    case ScaleLayout::scale_8x4: return 8;
+    case ScaleLayout::scale_128x4:
+    case ScaleLayout::scale_128x4_per_group: return 128;
+  }
+  return 1;
+}
+FINESCALE_HD constexpr std::int64_t tile_cols(ScaleLayout layout) { return is_tiled(layout) ? 4 : 1; }
+
+// Scales of a batch of rows x cols in a tiled layout, padding included.
+FINESCALE_HD constexpr std::int64_t padded_scales(ScaleLayout layout, std::int64_t rows, std::int64_t cols) {
+  return round_up(rows, tile_rows(layout)) * round_up(cols, tile_cols(layout));
+}
+
 constexpr std::string_view layout_name(CodeLayout layout) {
   std::string_view name = layout == CodeLayout::row_major           ? "row_major"
                           : layout == CodeLayout::high_nibble_first ? "high_nibble_first"

@@ -4,6 +4,7 @@
 #include "backends/cpu/machine.h"
 #include "backends/cpu/output_run.h"
 #include "backends/cpu/row_reader.h"
+#include "backends/padding.h"
 
 namespace finescale::cpu {
 namespace {
@@ -32,7 +33,7 @@ Choice gemm_configure(const GemmProblem& problem, const DeviceInfo&) {
 
 Status gemm_run(const Leaves& leaves, Method method, const GemmProblem& problem, const Execution& execution) {
   const IeeeMode mode;
-  zero_scale_padding(problem.d, problem.d.scale_rows());
+  zero_scale_tiles(problem.d, problem.d.scale_rows());
   if (problem.d.rows == 0 || problem.d.cols == 0) return {};
   Strip strip = make_strip(strip_shape(problem, problem.d.batch * problem.d.rows), execution.workspace.scratch);
   for (StripCursor cursor; cursor.batch < problem.d.batch;) {

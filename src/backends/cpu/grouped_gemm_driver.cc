@@ -7,6 +7,7 @@
 #include "backends/cpu/machine.h"
 #include "backends/cpu/output_run.h"
 #include "backends/cpu/parallel.h"
+#include "backends/padding.h"
 
 #include <finescale/routing.h>
 
@@ -106,7 +107,7 @@ Status grouped_gemm_run(const Leaves& leaves, Method method, const GroupedGemmPr
   const IeeeMode mode;
   const MutableMatrix& d = problem.gemm.d;
   const bool per_group = d.scale_layout == ScaleLayout::scale_128x4_per_group;
-  zero_scale_padding(d, per_group ? padded_group_start(problem.routing, groups_of(problem)) : d.scale_rows());
+  zero_scale_tiles(d, per_group ? padded_group_start(problem.routing, groups_of(problem)) : d.scale_rows());
   if (d.batch == 0 || d.rows == 0 || d.cols == 0) return {};
   const StripShape shape = shape_of(problem);
   Strip strip = make_strip(shape, execution.workspace.scratch);

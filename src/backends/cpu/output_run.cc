@@ -1,6 +1,7 @@
 #include "backends/cpu/output_run.h"
 
 #include "backends/cpu/finish_values.h"
+#include "backends/padding.h"
 
 #include <finescale/access.h>
 #include <finescale/finish.h>
@@ -65,18 +66,8 @@ void store_run(const MutableMatrix& d, std::int64_t batch, std::int64_t row, std
   }
 }
 
-void zero_scale_padding(const MutableMatrix& d, std::int64_t scale_rows) {
-  if (!d.format.has_scales() || !is_tiled(d.scale_layout)) return;
-  const bool eight = d.scale_layout == ScaleLayout::scale_8x4;
-  const std::int64_t bytes = eight ? scale_8x4_bytes(scale_rows, d.scale_cols()) : scale_128x4_bytes(scale_rows, d.scale_cols());
-  for (std::int64_t b = 0; b < d.batch && bytes != 0; ++b) {
-    std::memset(d.scales + b * d.scale_batch_stride, 0, static_cast<std::size_t>(bytes));
-  }
-}
-
 void zero_unused_nibbles(const MutableMatrix& d, const BlockRows& at) {
-  if (bits(d.format.element) != 4 || d.cols % 2 == 0) return;
-  for (std::int64_t r = 0; r < at.rows; ++r) set_code(d, at.batch, at.row + r, d.cols, 0);
+  for (std::int64_t r = 0; r < at.rows; ++r) zero_unused_nibble(d, at.batch, at.row + r);
 }
 
 void quantize_run(const MutableMatrix& d, const BlockRows& at, std::int64_t first, std::int64_t count, const ValueRun& values) {

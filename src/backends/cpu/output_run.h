@@ -12,9 +12,6 @@ namespace finescale::cpu {
 // Plain D: values of row (batch, row), columns first .. first + count - 1.
 void store_run(const MutableMatrix& d, std::int64_t batch, std::int64_t row, std::int64_t first, std::int64_t count, const float* values);
 
-// Zeros in the padding of tiled block scales, `scale_rows` rows of them a batch. Before any block is stored.
-void zero_scale_padding(const MutableMatrix& d, std::int64_t scale_rows);
-
 // Rows of blocks of D: `rows` rows from (batch, row) on, which share their blocks; scale_row addresses their scales, -1: none.
 struct BlockRows {
   std::int64_t batch, row, rows, scale_row;

@@ -4,6 +4,7 @@
 #include "backends/cpu/output_run.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/quantize_blocks.h"
+#include "backends/padding.h"
 #include "backends/quantize_rules.h"
 
 #include <finescale/formats/block_quantizer.h>
@@ -143,7 +144,7 @@ Status quantize_run(const Leaves& leaves, const QuantizeProblem& problem, const 
   const MutableMatrix& to = problem.to;
   if (problem.producer.kind == Producer::rms_norm && !problem.producer.residual.absent()) add_residuals(problem, execution);
   if (!problem.global_given && to.global_kind != GlobalScale::none) write_globals(leaves, problem, execution);
-  zero_scale_padding(to, to.scale_rows());
+  zero_scale_tiles(to, to.scale_rows());
   if (to.rows != 0 && to.cols != 0) quantize_all_blocks(leaves, problem, execution);
   return {};
 }

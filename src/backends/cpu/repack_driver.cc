@@ -1,7 +1,9 @@
 // The same codes and block scales in another layout.
 #include "backends/cpu/conversion_drivers.h"
+
 #include "backends/cpu/output_run.h"
 #include "backends/cpu/parallel.h"
+#include "backends/padding.h"
 
 #include <finescale/access.h>
 
@@ -54,7 +56,7 @@ Refusal repack_supports(const RepackProblem& problem, const DeviceInfo&) {
 
 Status repack_run(const RepackProblem& problem, const Choice&, const Execution& execution) {
   const MutableMatrix& to = problem.to;
-  zero_scale_padding(to, to.scale_rows());
+  zero_scale_tiles(to, to.scale_rows());
   parallel_ranges(execution, to.batch * to.rows, 8, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       repack_codes(problem, i / to.rows, i % to.rows);

@@ -2,7 +2,7 @@
 // finescale, max scales) when D is a block format.
 #pragma once
 
-#include "backends/reference/padding.h"
+#include "backends/padding.h"
 
 #include <finescale/finish.h>
 #include <finescale/formats/block_quantizer.h>

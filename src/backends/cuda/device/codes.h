@@ -42,9 +42,7 @@ struct ScaleExtent {
 
 FINESCALE_HD constexpr ScaleExtent padded_scale_extent(const MutableMatrix& matrix) {
   if (!matrix.format.has_scales() || is_prepared(matrix.codes)) return {0, 0};
-  if (matrix.scale_layout == ScaleLayout::linear) return {matrix.scale_rows(), matrix.scale_cols()};
-  const std::int64_t tile_rows = matrix.scale_layout == ScaleLayout::scale_8x4 ? 8 : 128;
-  return {round_up(matrix.scale_rows(), tile_rows), round_up(matrix.scale_cols(), 4)};
+  return {round_up(matrix.scale_rows(), tile_rows(matrix.scale_layout)), round_up(matrix.scale_cols(), tile_cols(matrix.scale_layout))};
 }
 
 }  // namespace finescale::cuda

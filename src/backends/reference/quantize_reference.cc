@@ -5,7 +5,7 @@
 #include "backends/float_environment.h"
 #include "backends/quantize_rules.h"
 #include "backends/reference/conversions.h"
-#include "backends/reference/padding.h"
+#include "backends/padding.h"
 #include "backends/reference/produced_rows.h"
 
 #include <finescale/access.h>
