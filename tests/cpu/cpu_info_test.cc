@@ -78,7 +78,9 @@ TEST(CpuInfo, the_device_says_what_it_is) {
   EXPECT_EQ(device.info().kind, DeviceKind::cpu);
   EXPECT_EQ(device.info().workers, 3);
   EXPECT_FALSE(device.model().empty());
-  EXPECT_EQ(Device::open("cpu", {.threads = -1}).status().code, Code::invalid_argument);
+  for (const std::int32_t threads : {-1, 4097, 2'000'000'000}) {
+    EXPECT_EQ(Device::open("cpu", {.threads = threads}).status().code, Code::invalid_argument) << threads;
+  }
 }
 
 GemmProblem small_problem() {

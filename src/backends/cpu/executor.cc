@@ -3,6 +3,7 @@
 #include "backends/cpu/machine.h"
 
 #include <algorithm>
+#include <system_error>
 
 namespace finescale::cpu {
 namespace {
@@ -18,7 +19,11 @@ void run_alone(std::int32_t tasks, void (*task)(void*, std::int32_t), void* cont
 
 ForkJoinPool::ForkJoinPool(std::int32_t workers) : helpers_(std::max(workers, 1) - 1), workers_(std::make_unique<Worker[]>(helpers_)) {
   for (std::int32_t i = 0; i < helpers_; ++i) {
-    workers_[i].thread = std::thread([this, i] { serve(workers_[i]); });
+    try {
+      workers_[i].thread = std::thread([this, i] { serve(workers_[i]); });
+    } catch (const std::system_error&) {
+      helpers_ = i;
+    }
   }
 }
 

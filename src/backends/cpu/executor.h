@@ -14,7 +14,7 @@ namespace finescale::cpu {
 
 class ForkJoinPool {
  public:
-  // `workers` >= 1 counts the caller of run(), which takes tasks too.
+  // `workers` >= 1 counts the caller of run(), which takes tasks too. Fewer where the system starts no more threads.
   explicit ForkJoinPool(std::int32_t workers);
   ~ForkJoinPool();
   ForkJoinPool(const ForkJoinPool&) = delete;

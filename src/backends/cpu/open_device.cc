@@ -6,12 +6,18 @@
 #include <fmt/format.h>
 
 namespace finescale::cpu {
+namespace {
+
+constexpr std::int32_t kMostThreads = 4096;
+
+}  // namespace
 
 Result<DeviceState> open_device(const DeviceOptions& options) {
   const auto mask = level_mask(options.cpu_level);
   FINESCALE_TRY(mask);
-  if (options.threads < 0)
-    return invalid_argument(fmt::format("threads = {}: must be 0 (every CPU of the process) or more", options.threads));
+  if (options.threads < 0 || options.threads > kMostThreads) {
+    return invalid_argument(fmt::format("threads = {}: must be 0 (every CPU of the process) to {}", options.threads, kMostThreads));
+  }
   DeviceState state;
   state.model = cpu_model();
   state.info.kind = DeviceKind::cpu;
