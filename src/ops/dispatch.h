@@ -64,6 +64,18 @@ Result<Plan<Problem>> plan_op(const Problem& given, const Device& device, std::s
   return Plan<Problem>{chosen, configure(*chosen, problem, device.info())};
 }
 
+// A plan runs its problem, or one that its kernel takes too with no more workspace: a kernel cuts its workspace by the problem.
+template <class Problem>
+Status check_plan(const Plan<Problem>& plan, const Problem& problem, const Device& device) {
+  if (const Refusal refusal = refuse(*plan.kernel, problem, device.info())) {
+    return invalid_argument("plan: made for another problem; " + refusal_sentence(plan.kernel->name, refusal));
+  }
+  const Choice needed = configure(*plan.kernel, problem, device.info());
+  if (needed.scratch_bytes <= plan.choice.scratch_bytes && needed.sync_bytes <= plan.choice.sync_bytes) return {};
+  return invalid_argument(fmt::format("plan: made for another problem; this one needs {} scratch and {} sync bytes, the plan has {} and {}",
+                                      needed.scratch_bytes, needed.sync_bytes, plan.choice.scratch_bytes, plan.choice.sync_bytes));
+}
+
 template <class Problem>
 Status run_op(const Plan<Problem>& plan, const Problem& given, const Execution& execution) {
   if (plan.kernel == nullptr) return invalid_argument("plan: empty; make it with plan()");
@@ -72,6 +84,7 @@ Status run_op(const Plan<Problem>& plan, const Problem& given, const Execution& 
     return invalid_argument(fmt::format("execution.device = {}: the plan was made for another kind of device", execution.device->name()));
   }
   const Problem problem = with_strides(given);
+  FINESCALE_TRY(check_plan(plan, problem, *execution.device));
   FINESCALE_TRY(check_pointers(problem, *execution.device));
   FINESCALE_TRY(check_workspace(plan.choice, execution.workspace));
   return plan.kernel->run(problem, plan.choice, execution);

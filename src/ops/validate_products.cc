@@ -111,7 +111,7 @@ Status validate_lengths(const GroupedGemmProblem& problem) {
     return refused("routing", "kind", static_cast<int>(routing.kind), "is not a known kind of routing");
   for (const auto& [field, value] : {std::pair{"gather_length", routing.gather_length}, std::pair{"summed_rows", routing.summed_rows},
                                      std::pair{"expected_rows", routing.expected_rows}}) {
-    if (value < 0) return refused("routing", field, value, "is not negative");
+    if (value < 0) return refused("routing", field, value, "must not be negative");
   }
   if (is_gathered(routing) && routing.kind == Routing::Kind::counts) {
     return refused("routing", "gather_length", routing.gather_length, "must be 0: with counts each group has its own rows of a");

@@ -85,7 +85,7 @@ Status validate_producer(const QuantizeProblem& problem) {
 
 Status validate_segments(const QuantizeProblem& problem) {
   const std::int32_t count = problem.segments.count;
-  if (count < 0) return refused("segments", "count", count, "is not negative");
+  if (count < 0) return refused("segments", "count", count, "must not be negative");
   if (count == 0 || problem.to.global_kind == GlobalScale::per_row) return {};
   return refused("segments", "count", count, "must be 0: only to.global_kind = per_row has row segments");
 }

@@ -205,6 +205,23 @@ TEST(Run, refuses_what_a_plan_cannot_run_on) {
   EXPECT_EQ(sentence(*made, execution), "");
 }
 
+// A kernel cuts its workspace by the problem, so a plan of a smaller one would have it write past the end.
+TEST(Run, refuses_a_plan_made_for_another_problem) {
+  Product product;
+  const Device& device = cpu_device();
+  const auto sentence = [&](const Plan<GemmProblem>& plan) { return run(plan, product.problem, {.device = &device}).sentence; };
+  product.problem.kernel = "gemm_any_any_any_portable";
+  const auto made = plan(product.problem, device);
+  ASSERT_TRUE(made) << made.status().sentence;
+  Plan<GemmProblem> smaller = *made;
+  smaller.choice.scratch_bytes -= 64;
+  EXPECT_THAT(sentence(smaller), HasSubstr("plan: made for another problem; this one needs"));
+  constexpr Kernel<GemmProblem> kOneRow{.name = "gemm_one_row", .supports = [](const GemmProblem& p, const DeviceInfo&) {
+                                          return Refusal{p.a.rows != 1 ? "rows of A" : nullptr, p.a.rows, 1};
+                                        }};
+  EXPECT_THAT(sentence({&kOneRow, {}}), HasSubstr("plan: made for another problem; gemm_one_row: rows of A"));
+}
+
 // Every row of the table at every smaller M.
 TEST(WorkspaceBound, covers_every_row_and_every_smaller_problem) {
   for (const Format& d : {kF32, kNvfp4, kFp8E4m3Block128}) {

@@ -65,7 +65,7 @@ constexpr Rule kRules[] = {
     {"routing.index_length = 3: must be 4, the number of groups and one", kZero, [](GroupedGemmProblem& p) { p.routing.index_length = 3; }},
     {"routing.index_length = 6: must be 7, M", kGroups, [](GroupedGemmProblem& p) { p.routing.index_length = 6; }},
     {"routing.index_length = 2: must be 3, the number of groups", kCounts, [](GroupedGemmProblem& p) { p.routing.index_length = 2; }},
-    {"routing.expected_rows = -1: is not negative", kEnds, [](GroupedGemmProblem& p) { p.routing.expected_rows = -1; }},
+    {"routing.expected_rows = -1: must not be negative", kEnds, [](GroupedGemmProblem& p) { p.routing.expected_rows = -1; }},
     {"routing.gather_length = 5: must be 0: with counts", kCounts, [](GroupedGemmProblem& p) { p.routing.gather_length = 5; }},
     {"routing.summed_rows = 3: needs gather", kEnds, [](GroupedGemmProblem& p) { p.routing.summed_rows = 3; }},
     {"gemm.d.rows = 7: must be 5, M, the grouped rows", kEnds, [](GroupedGemmProblem& p) { p.gemm.a.rows = 5; }},

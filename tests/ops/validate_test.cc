@@ -230,7 +230,7 @@ constexpr Rule<QuantizeProblem> kQuantizeRules[] = {
     {"producer.residual.rows = 3: must be 4, the rows of from",
      [](QuantizeProblem& p) { p.producer.kind = Producer::rms_norm, p.producer.residual = {.format = kF32, .rows = 3, .cols = 64}; }},
     {"segments.count = 2: must be 0", [](QuantizeProblem& p) { p.segments.count = 2; }},
-    {"segments.count = -2: is not negative", [](QuantizeProblem& p) { p.segments.count = -2; }},
+    {"segments.count = -2: must not be negative", [](QuantizeProblem& p) { p.segments.count = -2; }},
     {"segments.ends is null", [](QuantizeProblem& p) { p.segments.count = 2, p.to.global_kind = GlobalScale::per_row; }},
     {"recipe.profile = 99: is not a known profile", [](QuantizeProblem& p) { p.recipe.profile = static_cast<Profile>(99); }},
     {"recipe: profile flashrt writes nvfp4 without a global scale", [](QuantizeProblem& p) { p.recipe.profile = Profile::flashrt; },
