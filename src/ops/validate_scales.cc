@@ -41,6 +41,11 @@ Status validate_scales(std::string_view name, const Matrix& given) {
   if (!is_prepared(m.codes) && m.scale_layout == ScaleLayout::scale_128x4_per_group) {
     return unsupported(fmt::format("{}.scale_layout = {}: its map needs the offsets of the groups", name, layout_name(m.scale_layout)));
   }
+  const bool empty = m.batch == 0 || m.rows == 0 || m.cols == 0;
+  if (!empty && m.data == nullptr) return invalid_argument(fmt::format("{}.data is null: the matrix is not empty", name));
+  if (!empty && !is_prepared(m.codes) && m.scales == nullptr) {
+    return invalid_argument(fmt::format("{}.scales is null: the matrix is not empty", name));
+  }
   for (Block block{}; block.batch < m.batch; ++block.batch) {
     for (block.row = 0; block.row < m.rows; block.row += m.format.block_rows) {
       for (block.col = 0; block.col < m.cols; block.col += m.format.block_cols) {

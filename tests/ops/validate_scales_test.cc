@@ -48,6 +48,15 @@ TEST(ValidateScales, lets_a_zero_scale_stand_over_zero_codes) {
   EXPECT_TRUE(validate_scales("b", matrix.view()));
 }
 
+TEST(ValidateScales, refuses_a_null_pointer_of_a_matrix_that_is_not_empty) {
+  const OwnedMatrix matrix = good(kNvfp4, ScaleLayout::linear);
+  Matrix without_codes = matrix.view(), without_scales = matrix.view();
+  without_codes.data = without_scales.scales = nullptr;
+  EXPECT_EQ(validate_scales("b", without_codes).sentence, "b.data is null: the matrix is not empty");
+  EXPECT_EQ(validate_scales("b", without_scales).sentence, "b.scales is null: the matrix is not empty");
+  EXPECT_TRUE(validate_scales("b", Matrix{.format = kNvfp4, .rows = 5, .cols = 0}));
+}
+
 TEST(ValidateScales, finds_the_nan_of_e8m0_and_of_fp32_scales) {
   const OwnedMatrix mx = good(kMxfp4, ScaleLayout::linear), fp8 = good(kFp8E4m3Row128, ScaleLayout::linear);
   set_scale_code(with_strides(mx.view()), 1, 3, 64, 0xFF);
