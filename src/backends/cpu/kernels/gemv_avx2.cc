@@ -18,40 +18,10 @@ constexpr std::int64_t kAhead = 1152;  // bytes of the panel fetched ahead: two 
 // E4M3 scales come out of F16C times 2^-8; their element tables make up for it. Both are exact.
 constexpr int table_exponent(Element scale) { return scale == Element::e4m3 ? 8 : 0; }
 
-// The two bytes of bf16(e2m1 * 2^exponent) for the 16 codes, in both 128-bit halves; only the high byte knows an even exponent.
-struct ElementBytes {
-  __m256i high, low;
-};
-
-template <int kExponent>
-[[gnu::always_inline]] inline ElementBytes element_bytes() {
-  constexpr int e = kExponent / 2;
-  const auto b = [](int value) { return static_cast<char>(value + e); };
-  const __m128i high = _mm_setr_epi8(0, b(0x3F), b(0x3F), b(0x3F), b(0x40), b(0x40), b(0x40), b(0x40), static_cast<char>(0x80), b(0xBF),
-                                     b(0xBF), b(0xBF), b(0xC0), b(0xC0), b(0xC0), b(0xC0));
-  const __m128i low = _mm_setr_epi8(0, 0, -128, -64, 0, 64, -128, -64, 0, 0, -128, -64, 0, 64, -128, -64);
-  return {_mm256_broadcastsi128_si256(high), _mm256_broadcastsi128_si256(low)};
-}
-
 // Of rows 0 1 4 5 (low) and rows 2 3 6 7 (high) of a half panel, two lanes a row: the order that unpacking leaves them in.
 struct Lanes {
   __m256 low, high;
 };
-
-// The block scales of 16 rows in two registers, times 2^-table_exponent.
-struct RowScales {
-  __m256 half[2];
-};
-
-// E4M3 as f16: the exponent field keeps its place but for the bias, 7 against 15, so the value is 2^-8 of the scale, subnormals
-// included. A magnitude of 0x7F carries into bit 14, which makes the f16 exponent all ones: NaN.
-[[gnu::always_inline]] inline RowScales e4m3_scales(const unsigned char* codes) {
-  const __m256i high_bytes = _mm256_slli_epi16(_mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(codes))), 8);
-  const __m256i half = _mm256_and_si256(_mm256_srai_epi16(high_bytes, 1), _mm256_set1_epi16(static_cast<short>(0xBF80)));
-  const __m256i nan = _mm256_and_si256(_mm256_add_epi16(half, _mm256_set1_epi16(0x0080)), _mm256_set1_epi16(0x4000));
-  const __m256i bits = _mm256_or_si256(half, nan);
-  return {{_mm256_cvtph_ps(_mm256_castsi256_si128(bits)), _mm256_cvtph_ps(_mm256_extracti128_si256(bits, 1))}};
-}
 
 template <Element kScale>
 [[gnu::always_inline]] inline RowScales row_scales(const unsigned char* codes) {
@@ -77,10 +47,6 @@ template <Element kScale>
       out.of[h][block] = {_mm256_unpacklo_ps(scales.half[h], scales.half[h]), _mm256_unpackhi_ps(scales.half[h], scales.half[h])};
     }
   }
-}
-
-[[gnu::always_inline]] inline __m256 pair(const float* x) {
-  return _mm256_castpd_ps(_mm256_broadcast_sd(reinterpret_cast<const double*>(x)));
 }
 
 template <int kRows>
@@ -193,6 +159,7 @@ void gemv_rows(const PanelCodes& panel, std::int64_t cols, std::int64_t rows, co
 void gemv_panel(const PanelCodes& panel, std::int64_t cols, std::int64_t rows, const float* x, std::int64_t x_stride, bool narrow,
                 float* out) {
   if (panel.element != Element::e2m1) return gemv_bytes(panel, cols, rows, x, x_stride, out);
+  if (rows == 1 && narrow && panel.scale == Element::e4m3 && panel.block_cols == 16) return gemv_nvfp4(panel, cols, x, out);
   switch (panel.scale) {
     case Element::e4m3:
       return panel.block_cols == 16 ? gemv_rows<Element::e4m3, 16>(panel, cols, rows, x, x_stride, narrow, out)

@@ -28,10 +28,6 @@ template <Element kElement>
   return kElement == Element::e4m3 ? _mm256_mul_ps(value, _mm256_set1_ps(256.0f)) : value;
 }
 
-[[gnu::always_inline]] inline __m256 pair(const float* x) {
-  return _mm256_castpd_ps(_mm256_broadcast_sd(reinterpret_cast<const double*>(x)));
-}
-
 // Of rows 0..3 (low) and rows 4..7 (high) of a half panel, two lanes a row.
 struct Lanes {
   __m256 low, high;

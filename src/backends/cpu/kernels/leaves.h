@@ -22,8 +22,9 @@ inline constexpr std::int64_t kTileRows = 6;    // rows of A a micro-kernel take
 inline constexpr std::int64_t kDepth = 256;     // columns of K decoded at once: a panel is 16 KiB and stays in L1
 inline constexpr std::int64_t kGemvRows = 4;    // rows of A that gemv_panel takes at once
 
-// Between them a sum of 64 products of x and an element neither overflows nor loses bits to subnormals, whatever the element.
-inline constexpr float kNarrowLow = 0x1p-90f, kNarrowHigh = 0x1p90f;
+// Between them a block's sum of products of x and an element, either times 2^80, neither overflows nor loses bits to subnormals,
+// before and after the block scale times 2^-120 (kernels/gemv_nvfp4_avx2.cc).
+inline constexpr float kNarrowLow = 0x1p-50f, kNarrowHigh = 0x1p36f;
 
 // Bytes of a panel in layout panel16, from one of its units on (layouts/prepared/panel16.h).
 struct PanelCodes {
