@@ -81,9 +81,15 @@ TEST(CpuGemm, reads_every_layout_of_b_in_place) {
   }
 }
 
-// The gemv leaf scales the weights first where a sum of x and unscaled elements could leave the normal range.
+// One row of A has a leaf of its own, which tells plain block scales from zero, subnormal and the largest ones.
+TEST(CpuGemm, is_within_the_bound_for_one_row_and_every_block_scale) {
+  for (const std::int64_t k : {16, 64, 341, 1024}) expect_within_bound({.m = 1, .n = 150, .k = k, .values = Values::wide});
+}
+
+// The gemv leaf scales the weights first where a sum of x and unscaled elements could leave the normal range: the outer factors
+// ask for that, the inner ones almost.
 TEST(CpuGemm, is_within_the_bound_for_activations_at_the_ends_of_the_range) {
-  for (const float factor : {0x1p-120f, 0x1p117f}) {
+  for (const float factor : {0x1p-120f, 0x1p-38f, 0x1p33f, 0x1p117f}) {
     for (const Format& b : {kNvfp4, kMxfp4, kFp4Tensor}) {
       for (const std::int64_t m : {1, 2, 3, 4}) {
         GemmOperands operands({.a = kF32, .b = b, .m = m, .n = 37, .k = 61});
