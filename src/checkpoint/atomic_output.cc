@@ -99,6 +99,10 @@ Result<AtomicFile> AtomicFile::create(const fs::path& path, Existing existing) {
   if (!path.has_filename() || fs::is_directory(path, error))
     return invalid_argument(fmt::format("{}: is a directory, not a file", path.string()));
   if (existing == Existing::refuse && taken(path)) return already_there(path);
+  // A rename over a device, a pipe or a socket would remove it.
+  if (const fs::file_status there = fs::status(path, error); fs::exists(there) && !fs::is_regular_file(there)) {
+    return invalid_argument(fmt::format("{}: is not a regular file, and is not replaced", path.string()));
+  }
   int descriptor = -1;
   const auto temporary =
       make_temporary(path, [&](const char* name) { return descriptor = ::open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); });

@@ -122,12 +122,17 @@ Status check_names(const CheckpointPlan& plan) {
   return invalid_argument(fmt::format("tensor \"{}\": the output would hold it twice", *twice));
 }
 
-// Replacing a directory must not remove the checkpoint that is read from inside it.
+// Replacing a directory must not remove the checkpoint that is read from inside it, nor weights that the output does not hold.
 Status check_place(const Checkpoint& checkpoint, const fs::path& out) {
   std::error_code error;
   const fs::path from = fs::weakly_canonical(checkpoint.path(), error), to = fs::weakly_canonical(out, error);
   const fs::path inside = from.lexically_relative(to);
-  if (error || inside.empty() || inside == "." || *inside.begin() == "..") return {};
+  if (error || inside.empty() || *inside.begin() == "..") return {};
+  if (inside == "." && (!checkpoint.is_directory() || checkpoint.notes().empty())) return {};
+  if (inside == ".") {
+    return invalid_argument(fmt::format("{}: is the input, and replacing it would remove weights that are not read: {}", out.string(),
+                                        checkpoint.notes().front()));
+  }
   return invalid_argument(fmt::format("{}: holds the input {}", out.string(), checkpoint.path().string()));
 }
 

@@ -68,7 +68,8 @@ void note_reciprocals(const Recognition& recognition, const Encoding& to, Checkp
 Result<CheckpointPlan> plan_recognized(const Checkpoint& checkpoint, const Recognition& recognition, const Encoding& to) {
   FINESCALE_TRY(check_convertible(recognition, to));
   CheckpointPlan plan;
-  plan.notes = recognition.notes;
+  plan.notes = checkpoint.notes();
+  plan.notes.insert(plan.notes.end(), recognition.notes.begin(), recognition.notes.end());
   if (recognition.weights.empty()) plan.notes.push_back("no weight in a known encoding was found: every tensor is copied");
   for (const UnreadTensor& unread : recognition.unread) plan.notes.push_back(unread.why.sentence + "; copied as it is");
   bool input_scales = false;

@@ -40,7 +40,8 @@ Result<CheckpointPlan> plan_recognized(const Checkpoint& checkpoint, const Recog
     return invalid_argument(fmt::format("dtype {}: dequantize writes F32, F16 or BF16", dtype_name(options.dtype)));
   FINESCALE_TRY(check_readable(recognition));
   CheckpointPlan plan;
-  plan.notes = recognition.notes;
+  plan.notes = checkpoint.notes();
+  plan.notes.insert(plan.notes.end(), recognition.notes.begin(), recognition.notes.end());
   if (recognition.weights.empty()) plan.notes.push_back("no quantized weight was found: every tensor is copied");
   for (const Tensor& tensor : checkpoint.tensors()) {
     const QuantizedWeight* weight = recognition.weight_of(tensor);

@@ -116,6 +116,7 @@ Result<CheckpointPlan> plan_quantize_checkpoint(const Checkpoint& checkpoint, co
                                         recognition->weights.front().encoding->name));
   }
   CheckpointPlan plan;
+  plan.notes = checkpoint.notes();
   for (const UnreadTensor& unread : recognition->unread) plan.notes.push_back(unread.why.sentence + "; copied as it is");
   note_unused_patterns(checkpoint, options.include, plan);
   note_unused_patterns(checkpoint, options.exclude, plan);
