@@ -59,6 +59,7 @@ Result<std::vector<Problem>> make_pool(const Problem& problem, std::int64_t pool
   const auto host = store.download(original);
   FINESCALE_TRY(host);
   const std::int64_t each = bytes->data + bytes->scales;
+  if (store.on_host()) FINESCALE_TRY(store.claim_host_memory(static_cast<double>(pool_bytes)));
   for (std::int64_t filled = each; each > 0 && filled < pool_bytes; filled += each) {
     const auto copy = store.upload(*host);
     FINESCALE_TRY(copy);
@@ -223,10 +224,11 @@ void add_bench(CLI::App& app, Exit& exit) {
   const auto options = std::make_shared<Options>();
   options->op.prepared = true;
   add_op_options(*command, options->op);
+  constexpr std::int64_t kMostMib = std::int64_t{1} << 40;  // counted in bytes it still fits
   const auto set_cold = [options](const std::string& mib) {
     options->cold = true;
     const bool bare = mib.empty() || mib == "true";
-    if (!bare && (!CLI::detail::lexical_cast(mib, options->cold_mib) || options->cold_mib <= 0)) {
+    if (!bare && (!CLI::detail::lexical_cast(mib, options->cold_mib) || options->cold_mib <= 0 || options->cold_mib > kMostMib)) {
       throw CLI::ValidationError("--cold", fmt::format("\"{}\" is not a number of MiB", mib));
     }
   };

@@ -1,7 +1,10 @@
 #include "command.h"
 
+#include "printing.h"
+
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cstdio>
 
 namespace finescale::tools {
@@ -20,8 +23,19 @@ Exit exit_for(Code code, Blame blame) {
 }
 
 Exit fail(const Status& status, Blame blame) {
-  fmt::print(stderr, "finescale: {}\n", status.sentence);
+  // Not fmt::print: where stderr takes nothing, the exit code still tells.
+  std::fputs(fmt::format("finescale: {}\n", printable(status.sentence)).c_str(), stderr);
   return exit_for(status.code, blame);
+}
+
+CLI::Validator whole_number(std::uint64_t largest) {
+  const auto check = [largest](const std::string& text) -> std::string {
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const bool read = error == std::errc{} && end == text.data() + text.size();
+    return read && number <= largest ? "" : fmt::format("\"{}\" is no whole number from 0 to {}", text, largest);
+  };
+  return CLI::Validator(check, "");
 }
 
 }  // namespace finescale::tools

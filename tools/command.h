@@ -8,6 +8,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cstdint>
+
 namespace finescale::tools {
 
 // The exit codes, stable for scripts.
@@ -28,6 +30,9 @@ Exit exit_for(Code code, Blame blame);
 
 // Prints the sentence on stderr; returns the exit code for it.
 Exit fail(const Status& status, Blame blame = Blame::options);
+
+// Takes decimal digits that make a number from 0 to `largest`, and nothing else.
+CLI::Validator whole_number(std::uint64_t largest);
 
 // Adds a subcommand to the app. When it was chosen, parsing runs it and sets `exit`.
 using AddCommand = void (*)(CLI::App& app, Exit& exit);

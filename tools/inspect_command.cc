@@ -127,7 +127,8 @@ void print_for_people(const Options& options, const Checkpoint& checkpoint, cons
   print_weights(options, inspection);
   fmt::print("\n");
   for (const Finding& finding : inspection.findings) {
-    fmt::print("{}: {}{}{}\n", severity_name(finding.severity), finding.tensor, finding.tensor.empty() ? "" : ": ", finding.sentence);
+    fmt::print("{}: {}{}{}\n", severity_name(finding.severity), printable(finding.tensor), finding.tensor.empty() ? "" : ": ",
+               printable(finding.sentence));
   }
   if (inspection.findings.empty()) fmt::print("nothing looks wrong\n");
 }

@@ -1,6 +1,8 @@
 // finescale: the command-line tool. Builds the app from the list of subcommands and exits with what the chosen one says.
 #include "command.h"
 
+#include "interrupt.h"
+
 #include "finescale_built.h"
 
 #include <finescale/formats/format.h>
@@ -9,7 +11,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <csignal>
+#include <cstdio>
 #include <exception>
 #include <new>
 #include <string>
@@ -69,12 +76,37 @@ int run(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return static_cast<int>(fail(out_of_memory("out of memory")));
   } catch (const std::exception& error) {
+    if (std::ferror(stdout) != 0) return static_cast<int>(exit);  // finish() tells
     return static_cast<int>(fail(internal_error(fmt::format("internal error: {}", error.what()))));
   }
   return static_cast<int>(exit);
 }
 
+// A file opened later must not become stdout or stderr because its caller closed them; a file size limit is a failed write.
+void prepare_process() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) < 0) ::open("/dev/null", O_RDWR);
+  }
+  std::signal(SIGXFSZ, SIG_IGN);
+}
+
+// Output that could not be written is a failure; a stopped command ends by the signal that stopped it.
+int finish(int exit) {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    const Exit failed = fail(io_error("stdout does not take all of the output"));
+    if (exit == static_cast<int>(Exit::ok)) exit = static_cast<int>(failed);
+  }
+  if (exit != static_cast<int>(Exit::ok) && stop_signal() != 0) {
+    std::signal(stop_signal(), SIG_DFL);
+    std::raise(stop_signal());
+  }
+  return exit;
+}
+
 }  // namespace
 }  // namespace finescale::tools
 
-int main(int argc, char** argv) { return finescale::tools::run(argc, argv); }
+int main(int argc, char** argv) {
+  finescale::tools::prepare_process();
+  return finescale::tools::finish(finescale::tools::run(argc, argv));
+}

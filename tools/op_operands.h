@@ -26,6 +26,8 @@ class OperandStore {
   explicit OperandStore(const Device& device) : device_(device) {}
 
   const Device& device() const { return device_; }
+  // Counts bytes that are about to be allocated; out_of_memory where all of them are more than the machine has.
+  Status claim_host_memory(double bytes);
   bool on_host() const { return device_.info().kind == DeviceKind::cpu; }
 
   // Host memory, all bits set: NaN in every element that has one. out_of_memory: more in all than the machine has.

@@ -1,11 +1,13 @@
 #include "op_options.h"
 
 #include "choice_option.h"
+#include "command.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 
 namespace finescale::tools {
 namespace {
@@ -138,9 +140,11 @@ void add_execution(CLI::App& command, OpOptions& options) {
   command.add_option("--device", options.device, "cpu, or cuda:N (cpu)")->group("Execution");
   command.add_option("--kernel", options.kernel, "Force a kernel by name; all: every one that takes the problem")->group("Execution");
   command.add_option("--threads", options.threads, "CPU threads (all of the process)")
-      ->check(CLI::NonNegativeNumber.description(""))
+      ->check(whole_number(std::numeric_limits<std::int32_t>::max()))
       ->group("Execution");
-  command.add_option("--seed", options.seed, "Seed of the operands (0)")->group("Execution");
+  command.add_option("--seed", options.seed, "Seed of the operands (0)")
+      ->check(whole_number(std::numeric_limits<std::uint64_t>::max()))
+      ->group("Execution");
   command.add_flag("--prepared,!--in-place", options.prepared, "B in the device's prepared layout, or as it lies")->group("Execution");
   command.add_flag("--batch-invariant", options.batch_invariant, "Ask that a row's bits depend on no other row")->group("Execution");
 }

@@ -20,15 +20,20 @@ double physical_memory() { return static_cast<double>(::sysconf(_SC_PHYS_PAGES))
 Result<MutableMatrix> OperandStore::poisoned(const Matrix& tags, std::int64_t groups) {
   const auto bytes = storage(tags, groups);
   FINESCALE_TRY(bytes);
-  host_bytes_ += static_cast<double>(bytes->data) + static_cast<double>(bytes->scales);
-  if (host_bytes_ > physical_memory()) {
-    return out_of_memory(fmt::format("the operands need {}, and this machine has {} of memory", readable_bytes(host_bytes_),
-                                     readable_bytes(physical_memory())));
-  }
+  FINESCALE_TRY(claim_host_memory(static_cast<double>(bytes->data) + static_cast<double>(bytes->scales)));
   auto matrix = OwnedMatrix::make(tags, groups);
   FINESCALE_TRY(matrix);
   matrices_.push_back(*std::move(matrix));
   return matrices_.back().view();
+}
+
+Status OperandStore::claim_host_memory(double bytes) {
+  host_bytes_ += bytes;
+  if (host_bytes_ > physical_memory()) {
+    return out_of_memory(fmt::format("the operands need {}, and this machine has {} of memory", readable_bytes(host_bytes_),
+                                     readable_bytes(physical_memory())));
+  }
+  return {};
 }
 
 Result<MutableMatrix> OperandStore::random(const Matrix& tags, std::uint64_t seed) {

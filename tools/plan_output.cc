@@ -1,5 +1,7 @@
 #include "plan_output.h"
 
+#include "interrupt.h"
+
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -94,10 +96,11 @@ Status check_output_name(const FileOptions& options) {
 
 checkpoint::OutputOptions output_options(const FileOptions& options, Progress& progress) {
   checkpoint::OutputOptions output;
+  stop_on_signals();
   output.existing = options.force ? checkpoint::Existing::replace : checkpoint::Existing::refuse;
   output.progress = [&progress](const checkpoint::Progress& at) {
     progress.show(at.tensor, at.total_bytes == 0 ? 1.0 : static_cast<double>(at.bytes) / static_cast<double>(at.total_bytes));
-    return true;
+    return stop_signal() == 0;
   };
   return output;
 }
@@ -125,7 +128,7 @@ void print_plan(std::string_view command, const CheckpointPlan& plan, const std:
   table.print();
   fmt::print("\n{}: {} -> {}\n", totals(plan), readable_bytes(static_cast<double>(plan.bytes_in())),
              readable_bytes(static_cast<double>(plan.bytes_out())));
-  for (const std::string& note : plan.notes) fmt::print("note: {}\n", note);
+  for (const std::string& note : plan.notes) fmt::print("note: {}\n", printable(note));
   fmt::print("{}\n", options.dry_run ? "nothing was written" : fmt::format("wrote {}", options.out));
 }
 

@@ -28,7 +28,7 @@ void add_file_options(CLI::App& command, FileOptions& options);
 // invalid_argument: OUT exists, and --force was not given.
 Status check_output_name(const FileOptions& options);
 
-// Existing files are replaced with --force only; progress goes to stderr where that is a terminal.
+// Existing files are replaced with --force only; progress goes to stderr where that is a terminal, and signals stop the writing.
 checkpoint::OutputOptions output_options(const FileOptions& options, Progress& progress);
 
 // One row a tensor: what is done with it and why; then totals and notes. `errors` may be empty.

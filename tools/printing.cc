@@ -35,6 +35,21 @@ double finite(double value) {
   return value < 0 ? std::numeric_limits<double>::lowest() : std::numeric_limits<double>::max();
 }
 
+std::string printable(std::string_view text) {
+  std::string shown;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    // U+0080 to U+009F, in UTF-8 0xC2 and one byte, are control characters too.
+    const bool wide = byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;
+    if (byte < 0x20 || byte == 0x7F || wide) {
+      shown += fmt::format("\\x{:02X}", wide ? static_cast<unsigned char>(text[++i]) : byte);
+    } else {
+      shown += text[i];
+    }
+  }
+  return shown;
+}
+
 Table::Table(std::vector<std::string> headings) : headings_(std::move(headings)) {
   for (std::string& heading : headings_) {
     right_.push_back(heading.starts_with('>'));
@@ -44,6 +59,7 @@ Table::Table(std::vector<std::string> headings) : headings_(std::move(headings))
 
 void Table::add(std::vector<std::string> cells) {
   cells.resize(headings_.size());
+  for (std::string& cell : cells) cell = printable(cell);
   rows_.push_back(std::move(cells));
 }
 
@@ -89,7 +105,7 @@ void Progress::clear() {
 void Progress::show(std::string_view what, double share) {
   if (!active_) return;
   shown_ = true;
-  fmt::print(stderr, "\r\033[K{:3.0f} % {:.100}", 100 * share, what);
+  fmt::print(stderr, "\r\033[K{:3.0f} % {:.100}", 100 * share, printable(what));
   std::fflush(stderr);
 }
 

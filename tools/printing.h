@@ -26,6 +26,9 @@ void print_json(std::string_view what, Json rows, const Json& more = Json::objec
 // JSON has no infinity: an infinite number is written as the largest double.
 double finite(double value);
 
+// Text of a file, safe for a terminal: control characters become \x1B and the like.
+std::string printable(std::string_view text);
+
 // Columns of text, padded to their widest cell. A heading that begins with '>' makes a column flush right.
 class Table {
  public:

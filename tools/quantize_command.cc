@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -111,7 +112,7 @@ void add_quantize(CLI::App& app, Exit& exit) {
   command->add_flag("--allow-nonfinite", options->quantize.allow_nonfinite, "Quantize weights that hold NaN or Inf too")->group("Which");
   command->add_flag("--report", options->quantize.measure, "Measure the error of every quantized weight")->group("Output");
   command->add_option("--threads", options->threads, "CPU threads (all of the process)")
-      ->check(CLI::NonNegativeNumber.description(""))
+      ->check(whole_number(std::numeric_limits<std::int32_t>::max()))
       ->group("Execution");
   command->footer(kFooter);
   command->callback([options, &exit] { exit = run(*options); });

@@ -1,10 +1,16 @@
 // inspect, quantize, dequantize and convert on real weights and on broken files: what is written, and that nothing is on failure.
 #include "cli/cli_process.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 
 namespace finescale::cli {
@@ -137,6 +143,86 @@ TEST(FileCommands, inspect_finds_nothing_in_what_we_write) {
     EXPECT_EQ(ran.exit, kOk) << ran.out;
     EXPECT_THAT(ran.out, HasSubstr("nothing looks wrong"));
   }
+}
+
+// A name is data: it may hold what a terminal would obey.
+TEST(FileCommands, control_characters_of_names_are_shown_as_numbers) {
+  const Folder folder;
+  const std::string in = folder / "in.safetensors";
+  write_text(in, file_of(R"({"a\u001b[2J\n\u009b.weight":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}})", 16));
+  for (const std::string& command : {"inspect " + in, "quantize " + in + " " + folder / "out.safetensors"}) {
+    const Ran ran = run_cli(command);
+    EXPECT_EQ(ran.exit, kOk) << ran.err;
+    EXPECT_THAT(ran.out, HasSubstr("a\\x1B[2J\\x0A\\x9B.weight"));
+  }
+  write_text(in, file_of(R"({"a\u001b[2J":{"dtype":"F33","shape":[1],"data_offsets":[0,4]}})", 4));
+  EXPECT_THAT(run_cli("inspect " + in).err, HasSubstr("a\\x1B[2J"));
+}
+
+TEST(FileCommands, force_replaces_files_only) {
+  const Folder folder;
+  const std::string pipe = folder / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const Ran ran = run_cli("quantize " + kWeights + " " + pipe + " --force");
+  EXPECT_EQ(ran.exit, kFiles);
+  EXPECT_THAT(ran.err, HasSubstr("not a regular file"));
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  EXPECT_EQ(folder.count(), 1u);
+}
+
+TEST(FileCommands, weights_left_aside_are_told_and_never_lost_in_place) {
+  const Folder folder;
+  const std::string model = folder / "model", other = model + "/other/part.safetensors";
+  std::filesystem::create_directories(model + "/other");
+  std::filesystem::copy(kWeights, model + "/model.safetensors");
+  std::filesystem::copy(kWeights, other);
+  EXPECT_THAT(run_cli("quantize " + model + " " + folder / "out --dry-run").out, HasSubstr("other/part.safetensors"));
+  const Ran ran = run_cli("quantize " + model + " " + model + " --force");
+  EXPECT_EQ(ran.exit, kFiles);
+  EXPECT_THAT(ran.err, HasSubstr("other/part.safetensors"));
+  EXPECT_TRUE(std::filesystem::exists(other));
+  std::filesystem::remove(other);
+  EXPECT_EQ(run_cli("quantize " + model + " " + model + " --force").exit, kOk);
+}
+
+TEST(FileCommands, a_file_size_limit_is_a_failed_write) {
+  const Folder folder;
+  const std::string shell = "( ulimit -f 16; " + std::string(FINESCALE_CLI) + " quantize " + kWeights + " " + folder / "out" + " 2>&1 )";
+  EXPECT_EQ(std::system((shell + " | grep -q 'cannot write'").c_str()), 0);
+  EXPECT_EQ(folder.count(), 0u);
+}
+
+// The signal comes as soon as the unfinished file is there: most of the tensors are still to be written.
+TEST(FileCommands, a_signal_leaves_nothing_behind) {
+  const Folder folder;
+  std::string header = "{";
+  constexpr int kTensors = 4000;
+  for (int i = 0; i < kTensors; ++i) {
+    header += fmt::format(R"({}"{}.weight":{{"dtype":"F32","shape":[64,64],"data_offsets":[{},{}]}})", i == 0 ? "" : ",", i, i * 16384,
+                          (i + 1) * 16384);
+  }
+  const std::string in = folder / "in.safetensors", out = folder / "out.safetensors";
+  write_text(in, file_of(header + "}", std::size_t{kTensors} * 16384));
+  const std::string command = std::string(FINESCALE_CLI) + " quantize " + in + " " + out + " --quiet --scales mse 2>/dev/null";
+  const std::string shell = command + " & p=$!; while ! ls -A " + folder / "" +
+                            " | grep -q partial; do kill -0 $p || exit 9; done; kill -TERM $p; wait $p; [ $? = 143 ]";
+  EXPECT_EQ(std::system(shell.c_str()), 0);
+  EXPECT_EQ(folder.count(), 1u);
+}
+
+TEST(FileCommands, output_that_cannot_be_written_is_a_failure) {
+  const std::string tool(FINESCALE_CLI);
+  for (const std::string& command :
+       {std::string("explain gemm --m 1 --n 1 --k 1 --json"), std::string("--version"), "inspect " + kWeights}) {
+    const int status = std::system((tool + " " + command + " >/dev/full 2>/dev/null").c_str());
+    EXPECT_EQ(WEXITSTATUS(status), kFiles) << command;
+  }
+  // Streams that the caller closed are no file descriptors for the tool's own files.
+  const Folder folder;
+  const int status = std::system((tool + " quantize " + kWeights + " " + folder / "out" + " <&- >&- 2>&-").c_str());
+  EXPECT_EQ(WEXITSTATUS(status), kOk);
+  EXPECT_EQ(run_cli("inspect --strict " + folder / "out").exit, kOk);
+  EXPECT_EQ(WEXITSTATUS(std::system((tool + " inspect " + folder / "nothing" + " 2>&-").c_str())), kFiles);
 }
 
 TEST(FileCommands, products_are_checked_with_the_weights_of_a_checkpoint) {
