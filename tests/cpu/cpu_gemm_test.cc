@@ -86,6 +86,13 @@ TEST(CpuGemm, is_within_the_bound_for_one_row_and_every_block_scale) {
   for (const std::int64_t k : {16, 64, 341, 1024}) expect_within_bound({.m = 1, .n = 150, .k = k, .values = Values::wide});
 }
 
+TEST(CpuGemm, multiplies_one_row_by_negative_and_nan_block_scales) {
+  GemmOperands operands({.m = 1, .n = 16, .k = 128});
+  for (const std::int64_t row : {1, 6, 11}) operands.set_scale_of_b(row, 16 * row % 128, 0xB8);
+  for (const std::int64_t row : {3, 12}) operands.set_scale_of_b(row, 32, row == 3 ? 0x7F : 0xFF);
+  expect_within_bound(operands, "-1 and NaN scales");
+}
+
 // The gemv leaf scales the weights first where a sum of x and unscaled elements could leave the normal range: the outer factors
 // ask for that, the inner ones almost.
 TEST(CpuGemm, is_within_the_bound_for_activations_at_the_ends_of_the_range) {

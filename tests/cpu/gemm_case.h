@@ -4,6 +4,7 @@
 #include "check/operands.h"
 #include "support/run_kernels.h"
 
+#include <finescale/access.h>
 #include <finescale/check.h>
 #include <finescale/gemm.h>
 #include <finescale/prepare.h>
@@ -64,6 +65,8 @@ class GemmOperands {
     for (std::int64_t i = 0; i < case_.batch * case_.m * case_.k; ++i) reinterpret_cast<float*>(a_.view().data)[i] *= factor;
     problem_.epilogue.alpha /= factor;
   }
+
+  void set_scale_of_b(std::int64_t row, std::int64_t col, std::uint32_t code) { set_scale_code(b_.view(), 0, row, col, code); }
 
   // Writes into a freshly poisoned D; the view lives as long as `d`.
   GemmProblem problem(OwnedMatrix& d) const {
