@@ -93,9 +93,12 @@ FINESCALE_HD inline float finish_value(const GemmProblem& problem, const OutputI
   return value + epilogue.beta * element_at(epilogue.residual, at.batch, at.row, at.col);
 }
 
+// The FP32 value as it is stored: a NaN has one form. Whose sign and payload a sum of NaNs keeps is up to the instructions.
+FINESCALE_HD constexpr float stored_value(float value) { return is_nan(value) ? bits_float(0x7FC00000u) : value; }
+
 // One rounding to f32, f16 or bf16; beyond the range: Inf. A block-format D is quantized (block_quantizer.h), never stored here.
 FINESCALE_HD inline void store_plain(const MutableMatrix& d, std::int64_t batch, std::int64_t row, std::int64_t col, float value) {
-  set_code(d, batch, row, col, encode(d.format.element, value));
+  set_code(d, batch, row, col, encode(d.format.element, stored_value(value)));
 }
 
 }  // namespace finescale

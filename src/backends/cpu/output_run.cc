@@ -54,7 +54,11 @@ void quantize_block(const MutableMatrix& d, const BlockRows& at, std::int64_t fi
 void store_run(const MutableMatrix& d, std::int64_t batch, std::int64_t row, std::int64_t first, std::int64_t count, const float* values) {
   const auto place = code_place(d, batch, row, first);
   if (d.col_stride == 1 && d.format.element == Element::f32) {
-    std::memcpy(place.base + place.index * 4, values, static_cast<std::size_t>(count) * 4);
+    auto* out = place.base + place.index * 4;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const float value = stored_value(values[i]);
+      std::memcpy(out + i * 4, &value, 4);
+    }
   } else if (d.col_stride == 1 && d.format.element == Element::bf16) {
     auto* out = reinterpret_cast<std::uint16_t*>(place.base) + place.index;
     for (std::int64_t i = 0; i < count; ++i) out[i] = to_bf16(values[i]);
