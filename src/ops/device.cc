@@ -6,9 +6,12 @@
 #include "finescale_built.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <iterator>
 
 namespace finescale {
 namespace {
@@ -22,6 +25,14 @@ DeviceOptions with_environment(DeviceOptions options) {
   if (options.kernel.empty()) options.kernel = environment("FINESCALE_KERNEL");
   if (options.cpu_level.empty()) options.cpu_level = environment("FINESCALE_CPU_LEVEL");
   return options;
+}
+
+// A name of no op would be ignored by every op, and a misspelt one would go unnoticed.
+Status check_forced(std::string_view kernel) {
+  constexpr std::string_view kOps[] = {"quantize", "dequantize", "repack", "prepare", "gemm", "grouped_gemm"};
+  const auto begins_name = [kernel](std::string_view op) { return kernel.starts_with(op); };
+  if (kernel.empty() || std::any_of(std::begin(kOps), std::end(kOps), begins_name)) return {};
+  return invalid_argument(fmt::format("kernel = \"{}\": begins with the name of no op: {}", kernel, fmt::join(kOps, ", ")));
 }
 
 Result<DeviceState> open_state(std::string_view name, const DeviceOptions& options) {
@@ -45,6 +56,7 @@ Result<Device> Device::open(std::string_view name, const DeviceOptions& given) {
   const DeviceOptions options = with_environment(given);
   auto state = open_state(name, options);
   if (!state) return Status{state.status().code, fmt::format("device \"{}\": {}", name, state.status().sentence)};
+  FINESCALE_TRY(check_forced(options.kernel));
   state->name = name;
   state->forced_kernel = options.kernel;
   Device device;

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <string>
 
 namespace finescale::cli {
@@ -74,6 +75,18 @@ constexpr Wrong kWrongUses[] = {
     {"convert no-such-file.safetensors out.safetensors --encoding modelopt", kFiles, "no-such-file"},
     {"check gemm --tensors no-such-file.safetensors", kFiles, "no-such-file"},
 };
+
+TEST(Usage, a_kernel_forced_by_the_environment_must_name_an_op) {
+  const std::string check = "check gemm --m 2 --n 3 --k 16";
+  ASSERT_EQ(setenv("FINESCALE_KERNEL", "gem_reference", 1), 0);
+  const Ran misspelt = run_cli(check);
+  ASSERT_EQ(setenv("FINESCALE_KERNEL", "quantize_reference", 1), 0);
+  const Ran other = run_cli(check);
+  ASSERT_EQ(unsetenv("FINESCALE_KERNEL"), 0);
+  EXPECT_EQ(misspelt.exit, kUsage);
+  EXPECT_THAT(misspelt.err, HasSubstr("gem_reference"));
+  EXPECT_EQ(other.exit, kOk) << other.err;
+}
 
 INSTANTIATE_TEST_SUITE_P(Usage, WrongUse, testing::ValuesIn(kWrongUses),
                          [](const testing::TestParamInfo<Wrong>& wrong) { return "case_" + std::to_string(wrong.index); });
