@@ -113,6 +113,17 @@ void judge_fused(const std::vector<InspectedWeight>& weights, Findings& findings
   }
 }
 
+// Two weights of one module would share its block scales: one of them is left over from another encoding.
+void judge_modules(const std::vector<InspectedWeight>& weights, Findings& findings) {
+  std::map<std::string_view, const QuantizedWeight*> first;
+  for (const InspectedWeight& inspected : weights) {
+    const QuantizedWeight& weight = inspected.weight;
+    const auto [place, fresh] = first.emplace(weight.module, &weight);
+    if (fresh) continue;
+    findings.suspect(weight.module, fmt::format("is stored twice, as {} and as {}", place->second->codes->name, weight.codes->name));
+  }
+}
+
 // Plain matrices that the metadata says are quantized, with one sentence for all of them.
 void judge_plain(const Checkpoint& checkpoint, const Recognition& recognition, Findings& findings) {
   if (recognition.weights.empty()) return;
@@ -150,6 +161,7 @@ Result<Inspection> inspect_checkpoint(const Checkpoint& checkpoint, const Inspec
     }
     inspection.weights.push_back(std::move(inspected));
   }
+  judge_modules(inspection.weights, findings);
   judge_fused(inspection.weights, findings);
   judge_plain(checkpoint, *recognition, findings);
   inspection.metadata = std::move(recognition->metadata);

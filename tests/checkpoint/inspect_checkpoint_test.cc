@@ -57,6 +57,13 @@ TEST(Inspect, counts_scales) {
                                                 finding(Severity::suspicious, "a.weight_scale", "1 block scales are zero")));
 }
 
+TEST(Inspect, a_module_in_two_encodings) {
+  auto tensors = modelopt_weight("a", 2, 32, 0.001f);
+  tensors.push_back({"a.weight_packed", "U8", {2, 16}, tensors[0].bytes});
+  tensors.push_back({"a.weight_global_scale", "F32", {1}, std::string("\0\0\x7A\x44", 4)});  // 1000
+  EXPECT_THAT(findings(tensors, "{}"), Contains(finding(Severity::suspicious, "a", "stored twice, as a.weight and as a.weight_packed")));
+}
+
 TEST(Inspect, global_scales_that_cannot_be) {
   for (const float g : {0.0f, -1.0f, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     EXPECT_THAT(findings(modelopt_weight("a", 1, 16, g)), ElementsAre(finding(Severity::suspicious, "a.weight_scale_2", "greater than 0")))
