@@ -87,9 +87,11 @@ TEST(CpuGemm, is_within_the_bound_for_one_row_and_every_block_scale) {
 }
 
 TEST(CpuGemm, multiplies_one_row_by_negative_and_nan_block_scales) {
-  GemmOperands operands({.m = 1, .n = 16, .k = 128});
-  for (const std::int64_t row : {1, 6, 11}) operands.set_scale_of_b(row, 16 * row % 128, 0xB8);
-  for (const std::int64_t row : {3, 12}) operands.set_scale_of_b(row, 32, row == 3 ? 0x7F : 0xFF);
+  GemmOperands operands({.m = 1, .n = 16, .k = 256});
+  operands.set_scale_of_b(3, 32, 0x7F);  // a unit of 64 columns each: none hides another
+  operands.set_scale_of_b(12, 64, 0xFF);
+  operands.set_scale_of_b(6, 176, 0xB8);
+  operands.set_scale_of_b(9, 240, 0x80);
   expect_within_bound(operands, "-1 and NaN scales");
 }
 
