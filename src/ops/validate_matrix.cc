@@ -99,8 +99,9 @@ std::int64_t packed_stride(std::int64_t cols, std::int64_t col_stride) {
   return extent;
 }
 
-// The strides of one view, a packed batch stride left out: it steps over what lies inside by itself.
+// The strides of one view, a packed batch stride left out: it steps over what lies inside by itself. Without elements any are free.
 Status validate_view(std::string_view name, std::string_view what, Dimension row, Dimension col, Dimension batch) {
+  if (row.size == 0 || col.size == 0 || batch.size == 0) return {};
   if (row.stride == kPacked) row.stride = packed_stride(col.size, col.stride);
   if (row.stride < 0) return {};
   if (batch.stride == kPacked) batch.size = 1;

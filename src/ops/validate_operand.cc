@@ -25,6 +25,7 @@ Status validate_count(std::string_view name, const Matrix& m) {
 // Every element and block scale of a written matrix has a place of its own.
 Status validate_written(std::string_view name, const Matrix& m) {
   if (is_prepared(m.codes)) return refused(name, "codes", layout_name(m.codes), "only prepare writes a prepared layout");
+  if (m.batch == 0 || m.rows == 0 || m.cols == 0) return {};
   for (const auto& [field, size, stride] : {std::tuple{"row_stride", m.rows, m.row_stride}, std::tuple{"col_stride", m.cols, m.col_stride},
                                             std::tuple{"batch_stride", m.batch, m.batch_stride}}) {
     if (stride == 0 && size > 1) return refused(name, field, stride, "a matrix that is written does not broadcast");

@@ -195,6 +195,21 @@ TEST(Validate, strides_of_dimensions_without_a_second_element_are_free) {
   EXPECT_TRUE(gemm(one_row, cpu_execution()));
 }
 
+// with_strides fills an empty matrix with zeros, which elsewhere would broadcast.
+TEST(Validate, strides_of_a_matrix_without_elements_are_free) {
+  for (const auto& [rows, cols] : {std::pair{0, 64}, std::pair{4, 0}}) {
+    const QuantizeProblem packed{.from = {.format = kF32, .batch = 2, .rows = rows, .cols = cols},
+                                 .to = {.format = kMxfp4, .batch = 2, .rows = rows, .cols = cols}};
+    EXPECT_EQ(quantize(packed, cpu_execution()).sentence, "");
+    EXPECT_EQ(quantize(with_strides(packed), cpu_execution()).sentence, "");
+    QuantizeProblem strided = packed;
+    strided.from.col_stride = 3;
+    strided.from.row_stride = 3 * 64;
+    strided.from.batch_stride = rows * strided.from.row_stride;
+    EXPECT_EQ(quantize(strided, cpu_execution()).sentence, "");
+  }
+}
+
 struct Conversion {
   OwnedMatrix from = *random_matrix({.format = kF32, .rows = 4, .cols = 64}, 1);
   OwnedMatrix to = *OwnedMatrix::make({.format = kNvfp4, .rows = 4, .cols = 64, .global_kind = GlobalScale::one});
