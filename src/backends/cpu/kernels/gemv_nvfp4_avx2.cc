@@ -1,5 +1,5 @@
-// The product of one row of A with one prepared panel of nvfp4 B, for AVX2 and FMA: gemv_avx2.cc's way, with fewer operations
-// where x is `narrow`. Vector slots bound it, and a load into a register takes one (docs/kernels/cpu_gemm.md). So
+// The product of one row of A with one prepared panel of nvfp4 B, for AVX2, FMA and F16C: gemv_avx2.cc's way, with fewer
+// operations where x is `narrow`. Vector slots bound it, and a load into a register takes one (docs/kernels/cpu_gemm.md). So
 //
 //   - the two halves of a panel share every broadcast of x, and
 //   - a block scale that is zero or a positive normal E4M3 becomes FP32 by a byte shuffle and a shift: code << 20 is its value
