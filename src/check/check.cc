@@ -7,11 +7,23 @@
 #include "check/walk.h"
 #include "ops/validate.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 namespace finescale {
 namespace {
+
+// What no kernel can declare would give a bound that every number meets.
+Status check_accumulation(const Accumulation& accumulation) {
+  for (const auto& [field, value, least] :
+       {std::tuple{"fraction_bits", accumulation.fraction_bits, 2}, std::tuple{"exact_run", accumulation.exact_run, 1}}) {
+    if (value < least) return invalid_argument(fmt::format("accumulation.{} = {}: must be at least {}", field, value, least));
+  }
+  return {};
+}
 
 // Rounded once: `odd` is rounded to odd, and stays so in FP32, where two bits are left to any narrower element.
 float rounded(Element element, double odd) {
@@ -44,6 +56,7 @@ ExactOutput to_output(const ExactValue& exact, const Format& d) {
 
 Result<CheckReport> check(const GemmProblem& given, const Matrix& observed, const Accumulation& accumulation, const CheckOptions& options) {
   FINESCALE_TRY(check_arguments(given, observed, options));
+  FINESCALE_TRY(check_accumulation(accumulation));
   const FloatEnvironment environment;
   const GemmProblem problem = with_strides(given);
   Evaluator evaluator(problem, accumulation, cached_rows(problem));
@@ -55,6 +68,7 @@ Result<CheckReport> check(const GemmProblem& given, const Matrix& observed, cons
 Result<CheckReport> check(const GroupedGemmProblem& given, const Matrix& observed, const Accumulation& accumulation,
                           const CheckOptions& options) {
   FINESCALE_TRY(check_arguments(given, observed, options));
+  FINESCALE_TRY(check_accumulation(accumulation));
   const FloatEnvironment environment;
   const GroupedGemmProblem problem = with_strides(given);
   Evaluator evaluator(problem.gemm, accumulation, cached_rows(problem.gemm));
@@ -67,6 +81,7 @@ Result<ExactOutput> exact_output(const GemmProblem& given, std::int64_t batch, s
                                  const Accumulation& accumulation) {
   FINESCALE_TRY(check_operands(given));
   FINESCALE_TRY(check_index(given.d, batch, row, col));
+  FINESCALE_TRY(check_accumulation(accumulation));
   const FloatEnvironment environment;
   const GemmProblem problem = with_strides(given);
   Evaluator evaluator(problem, accumulation, 1);
@@ -77,6 +92,7 @@ Result<ExactOutput> exact_output(const GroupedGemmProblem& given, std::int64_t b
                                  const Accumulation& accumulation) {
   FINESCALE_TRY(check_operands(given));
   FINESCALE_TRY(check_index(given.gemm.d, batch, row, col));
+  FINESCALE_TRY(check_accumulation(accumulation));
   const FloatEnvironment environment;
   const GroupedGemmProblem problem = with_strides(given);
   Evaluator evaluator(problem.gemm, accumulation, 1);

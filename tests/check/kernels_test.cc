@@ -301,6 +301,10 @@ TEST(Check, refuses_with_a_sentence) {
   };
   Matrix observed = p.d.view();
   EXPECT_NE(sentence(p.problem, observed, {.max_products = 0}).find("max_products = 0"), std::string::npos);
+  for (const Accumulation& nobodys : {Accumulation{.fraction_bits = 1}, Accumulation{.exact_run = 0}}) {
+    EXPECT_EQ(check(p.problem, observed, nobodys).status().code, Code::invalid_argument);
+    EXPECT_EQ(exact_output(p.problem, 0, 0, 0, nobodys).status().code, Code::invalid_argument);
+  }
   observed.rows = 4;
   EXPECT_NE(sentence(p.problem, observed).find("shape of d"), std::string::npos);
   observed = p.d.view();
