@@ -86,7 +86,7 @@ FINESCALE_HD constexpr BasicMatrix<Byte, Float> with_strides(BasicMatrix<Byte, F
     matrix.scale_batch_stride =
         matrix.scale_layout == ScaleLayout::linear
             ? linear_extent(matrix.scale_rows(), matrix.scale_cols(), matrix.scale_row_stride, matrix.scale_col_stride)
-        : padded_scales(matrix.scale_layout, matrix.scale_rows(), matrix.scale_cols());
+            : padded_scales(matrix.scale_layout, matrix.scale_rows(), matrix.scale_cols());
   }
   return matrix;
 }

@@ -77,9 +77,7 @@ Checked scale_bytes(const Matrix& m, std::int64_t groups) {
   switch (m.scale_layout) {
     case ScaleLayout::linear: scales = linear_scales(m, rows, cols); break;
     case ScaleLayout::scale_128x4:
-    case ScaleLayout::scale_8x4:
-      scales = round_up(rows, tile_rows(m.scale_layout)) * round_up(cols, tile_cols(m.scale_layout));
-      break;
+    case ScaleLayout::scale_8x4: scales = round_up(rows, tile_rows(m.scale_layout)) * round_up(cols, tile_cols(m.scale_layout)); break;
     case ScaleLayout::scale_128x4_per_group: scales = per_group_rows(rows, groups) * round_up(cols, 4); break;
   }
   const Checked batch_stride = unless_packed(m.scale_batch_stride, scales);

@@ -141,7 +141,9 @@ Status validate_tiled_scales(std::string_view name, const Matrix& m) {
     if (stride != kPacked && stride != own) return refused(name, field, stride, fmt::format("is for linear scales; {} has none", layout));
   }
   std::int64_t bytes = 0;
-  if (__builtin_mul_overflow(round_up(m.scale_rows(), tile_rows(m.scale_layout)), round_up(m.scale_cols(), tile_cols(m.scale_layout)), &bytes)) return {};
+  if (__builtin_mul_overflow(round_up(m.scale_rows(), tile_rows(m.scale_layout)), round_up(m.scale_cols(), tile_cols(m.scale_layout)),
+                             &bytes))
+    return {};
   if (m.batch > 1 && m.scale_batch_stride > 0 && m.scale_batch_stride < bytes) {
     return refused(name, "scale_batch_stride", m.scale_batch_stride,
                    fmt::format("each batch of {} scales is padded by itself and takes {} bytes", layout, bytes));

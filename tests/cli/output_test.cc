@@ -78,7 +78,8 @@ TEST(Output, explain_takes_one_kernel_and_says_why_of_each) {
 TEST(Output, explain_takes_the_forced_kernel) {
   const Ran ran = run_cli("explain gemm --m 4 --n 64 --k 64 --kernel gemm_reference --json");
   EXPECT_EQ(ran.exit, kOk) << ran.err;
-  for (const json& row : json::parse(ran.out)["rows"]) {
+  const json object = json::parse(ran.out);
+  for (const json& row : object["rows"]) {
     EXPECT_EQ(row["verdict"] == "taken", row["kernel"] == "gemm_reference") << row.dump();
   }
 }

@@ -25,6 +25,7 @@ std::size_t allocations = 0;
   if (void* memory = std::malloc(bytes != 0 ? bytes : 1)) return memory;
   std::abort();
 }
+[[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return operator new(bytes); }
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 

@@ -3,9 +3,9 @@
 // First the global scale of each set of rows that share one, then block after block: amax, scale, codes. Values are formed
 // again each time they are needed, so no scratch is.
 #include "backends/float_environment.h"
+#include "backends/padding.h"
 #include "backends/quantize_rules.h"
 #include "backends/reference/conversions.h"
-#include "backends/padding.h"
 #include "backends/reference/produced_rows.h"
 
 #include <finescale/access.h>

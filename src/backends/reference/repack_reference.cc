@@ -1,6 +1,6 @@
 // The same codes and block scales in another layout: each read through one map and written through the other.
-#include "backends/reference/conversions.h"
 #include "backends/padding.h"
+#include "backends/reference/conversions.h"
 
 #include <finescale/access.h>
 
