@@ -14,6 +14,7 @@ using Json = nlohmann::ordered_json;  // keeps the order of keys
 
 inline constexpr int kMaxJsonDepth = 64;
 
+// NaN, Infinity and -Infinity, which Python writes, are let through and come back in json_text.
 // io_error: not JSON, deeper than kMaxJsonDepth, or a key twice in one object. `what` begins the sentence.
 Result<Json> parse_json(std::string_view text, std::string_view what);
 

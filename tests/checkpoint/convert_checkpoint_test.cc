@@ -183,6 +183,16 @@ class ConvertDirectory : public ConvertCheckpoint {
   static constexpr const char* kSecond = "model-00002-of-00002.safetensors";
 };
 
+TEST_F(ConvertDirectory, numbers_that_only_python_writes_come_through) {
+  const std::string limits = R"("limits":[0.0,Infinity,-Infinity,NaN],"note":"NaN \"Infinity\"")";
+  write_text(folder_ / "model/config.json", "{" + limits + "}");
+  FINESCALE_ASSERT_OK(quantize_checkpoint(opened("model"), folder_ / "q", {}, {}, device_));
+  std::string text = read_text(folder_ / "q/config.json");
+  std::erase_if(text, [](char c) { return c == '\n' || c == ' '; });
+  EXPECT_THAT(text, HasSubstr(R"("limits":[0.0,Infinity,-Infinity,NaN],"note":"NaN\"Infinity\"")"));
+  EXPECT_FALSE(parse_json(R"({"a":Infinit})", "text"));
+}
+
 TEST_F(ConvertDirectory, quantize_convert_dequantize) {
   const Checkpoint input = opened("model");
   FINESCALE_ASSERT_OK(quantize_checkpoint(input, folder_ / "q", {}, {}, device_));
