@@ -217,7 +217,7 @@ TEST(Run, refuses_a_plan_made_for_another_problem) {
   Plan<GemmProblem> smaller = *made;
   smaller.choice.scratch_bytes -= 64;
   EXPECT_THAT(sentence(smaller), HasSubstr("plan: made for another problem; this one needs"));
-  constexpr Kernel<GemmProblem> kOneRow{.name = "gemm_one_row", .supports = [](const GemmProblem& p, const DeviceInfo&) {
+  constexpr Kernel<GemmProblem> kOneRow{.name = "gemm_one_row", .target = {}, .supports = [](const GemmProblem& p, const DeviceInfo&) {
                                           return Refusal{p.a.rows != 1 ? "rows of A" : nullptr, p.a.rows, 1};
                                         }};
   EXPECT_THAT(sentence({&kOneRow, {}}), HasSubstr("plan: made for another problem; gemm_one_row: rows of A"));
