@@ -125,6 +125,8 @@ std::vector<Explanation> explain_op(const Problem& given, const Device& device, 
   if (const Status valid = validate(given); !valid) return {{op, false, false, valid.sentence}};
   const Problem problem = with_strides(given);
   const auto plan = plan_op(given, device, op, forced);
+  const auto named = forced_kernel(problem, device, op, forced);
+  const std::string_view taken = named && *named != nullptr ? "taken: forced by its name" : "taken: the first that supports and suits";
   for (const auto& table : kernel_tables<Problem>()) {
     for (const auto& kernel : table) {
       Explanation row{kernel.name, true, plan && plan->kernel == &kernel, {}};
@@ -134,7 +136,7 @@ std::vector<Explanation> explain_op(const Problem& given, const Device& device, 
       } else if (const Refusal unfit = kernel.suits != nullptr ? kernel.suits(problem, device.info()) : Refusal{}) {
         row.sentence = "takes it, but " + refusal_sentence(kernel.name, unfit);
       } else {
-        row.sentence = row.taken ? "taken: the first that supports and suits" : "takes it; a row above is taken first";
+        row.sentence = row.taken ? taken : "takes it; another row is taken";
       }
       rows.push_back(std::move(row));
     }

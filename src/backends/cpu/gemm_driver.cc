@@ -45,8 +45,8 @@ Status gemm_run(const Leaves& leaves, Method method, const GemmProblem& problem,
 }
 
 Refusal gemv_supports(const GemmProblem& problem, const DeviceInfo&) {
-  if (!is_panel(problem.b)) return {"B must be prepared as panel16, in a format whose blocks are multiples of 8 columns"};
-  if (problem.epilogue.gate == Gate::second_matrix && !is_panel(problem.b2)) return {"b2 must be prepared as panel16"};
+  if (!is_panel(problem.b)) return {"B must be prepared as panel16_v1, in a format whose blocks are multiples of 8 columns"};
+  if (problem.epilogue.gate == Gate::second_matrix && !is_panel(problem.b2)) return {"b2 must be prepared as panel16_v1"};
   if (problem.batch_invariant) return {"batch_invariant: the order of sums is not that of larger M"};
   return {};
 }
