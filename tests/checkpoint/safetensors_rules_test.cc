@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
-#include <chrono>
+#include <ctime>
 
 namespace finescale::checkpoint {
 namespace {
@@ -219,13 +219,15 @@ TEST(SafetensorsRules, a_hundred_thousand_tensors) {
   }
   const TemporaryFolder folder;
   write_text(folder / "many.safetensors", safetensors_of(json + "}", std::string(kTensors, '\7')));
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // of this process, whatever else the machine does
   const auto opened = Checkpoint::open(folder / "many.safetensors");
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   FINESCALE_ASSERT_OK(opened);
   EXPECT_EQ(opened->tensors().size(), static_cast<std::size_t>(kTensors));
-  EXPECT_LT(seconds.count(), 2.0);
-  RecordProperty("seconds", fmt::format("{:.3f}", seconds.count()));
+  if (FINESCALE_SANITIZED == 0) {  // a sanitizer's own work is not the reader's
+    EXPECT_LT(seconds, 2.0);
+  }
+  RecordProperty("seconds", fmt::format("{:.3f}", seconds));
 }
 
 }  // namespace
