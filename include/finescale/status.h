@@ -20,7 +20,7 @@ namespace finescale {
 enum class Code : std::uint8_t { ok, invalid_argument, unsupported, out_of_memory, device_error, io_error, internal };
 
 // A code and, on failure, one sentence that names the argument, its value and the rule.
-struct Status {
+struct [[nodiscard]] Status {
   Code code = Code::ok;
   std::string sentence;
 
